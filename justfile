@@ -1,9 +1,9 @@
-# `just` lists the verbs. The stages are those of the gate, .ci/run, which needs no `just`.
+# `just` lists the commands. The stages are those of the gate, .ci/run, which needs no `just`.
 
 _default:
     @just --list
 
-# everything that must hold before a change is merged
+# run all checks that a change must pass before it is merged
 gate:
     .ci/run
 
@@ -15,19 +15,19 @@ fmt:
 format:
     .ci/run format
 
-# clippy, warnings are errors
+# run clippy, warnings are errors
 lint:
     .ci/run lint
 
-# the core without the standard library
+# check the core without the standard library
 no_std:
     .ci/run no_std
 
-# all tests, documentation tests included
+# run all tests, including documentation tests
 test:
     .ci/run test
 
-# the API documentation, warnings are errors
+# build the API documentation, warnings are errors
 docs:
     .ci/run docs
 
@@ -35,7 +35,7 @@ docs:
 names:
     .ci/run names
 
-# whether every crate can be packaged
+# check that every crate can be packaged
 package:
     .ci/run package
 
@@ -43,79 +43,79 @@ package:
 answer question="How do I fork a checkpoint?":
     cargo run --bin agent_loop -- "{{ question }}"
 
-# a night's torture, in order: what docs/reliability.md names and has a night's count; as root, on a machine that does nothing else
+# run the tests of docs/reliability.md with larger counts, for a night; as root, on an otherwise idle machine
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
     fidelity soak (fuzz "all" "600")
 
-# what the gate does of tests/processes/torture, so many times over; needs strace
+# run the gate's part of tests/processes/torture with so many times its counts; needs strace
 files times="20":
     SUPERSTEP_TORTURE={{ times }} SUPERSTEP_TORTURE_NEEDS_STRACE=1 cargo test --release --test processes torture:: -- \
         --skip torture::damage::
 
-# a file system whose power is cut under a program; needs root
+# cut the power of a file system under a program; needs root
 power-cut times="1":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes -- --ignored --nocapture torture::power_cut
 
-# files with damaged bits, bytes, sectors and pages
+# damage bits, bytes, sectors and pages of files
 corruption times="20":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes -- --nocapture torture::damage::
 
-# file systems of many sizes, full and then not; needs root
+# fill file systems of many sizes, and free space again; needs root
 disk-full:
     cargo test --release --test processes -- --ignored --nocapture torture::disk_full
 
-# more seeds of the simulated world than the gate plays
+# run the simulation with more seeds than the gate
 seeds times="500":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test simulation
 
-# more random graphs against the reference interpreter than the gate runs
+# compare more random graphs with the reference interpreter than the gate
 graphs count="1000000":
     SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test it checkpoints
 
-# more schedules of the threads around the writer's queue than the gate tries; those that loom knows are all tried always
+# try more schedules of the threads around the writer's queue than the gate; the loom tests always try all
 schedules times="100":
     SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test it interleavings::
 
-# more runs that are cancelled, code that panics and subscribers that stay away than the gate has
+# run more cancelled runs, panicking code and subscribers that do not read than the gate
 trouble times="20":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test behaviours trouble::
 
-# what subscribers cost a run that they do not keep up with; on a quiet machine
+# measure the cost of subscribers that do not keep up with a run; on an idle machine
 slowdown:
     cargo test --release --test behaviours slowdown -- --ignored --nocapture
 
-# processes that write to one file at once, a minute each; on a quiet machine
+# let processes write to one file at once, a minute each; on an idle machine
 fairness times="86":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes fairness -- --nocapture
 
-# processes that drive one thread
+# let several processes run one thread
 same-thread times="10":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes same_thread
 
-# files that somebody has prepared
+# open malicious files
 hostile times="4":
     SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test it sqlite::hostile
 
-# files and texts that claim to be much, in their full size
+# read files and texts that would take much memory, in their full size
 bombs:
     SUPERSTEP_TORTURE=1 cargo test --release -p superstep-checkpoint --test it bombs:: -- --nocapture
 
-# more floats that come back bit by bit than the gate takes
+# compare more floats bit by bit than the gate
 fidelity times="10":
     SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test it fidelity::
 
-# a program that does not end, for so many supersteps
+# run one thread for so many supersteps
 soak steps="1000000":
     SUPERSTEP_SOAK_STEPS={{ steps }} cargo bench --bench workloads -- W10
 
-# fuzz a target, or all of them, for so many seconds each; without a target it lists them
+# fuzz a target, or "all", for so many seconds each; without a target, list them
 fuzz target="" seconds="60":
     fuzz/run {{ target }} {{ if target == "" { "" } else { seconds } }}
 
-# measure; see benches/README.md
+# run the benchmarks; see benches/README.md
 bench *ids:
     cargo bench --bench workloads -- {{ ids }}
 
-# licences, advisories and sources of the dependencies; needs cargo-deny
+# check licences, advisories and sources of the dependencies; needs cargo-deny
 deny:
     cargo deny check

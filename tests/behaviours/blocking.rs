@@ -59,7 +59,7 @@ async fn errors_panics_and_retries_are_those_of_any_node() {
     assert_eq!(failure.error.to_string(), "a bug");
 }
 
-/// On one thread of the runtime: were a function run there, its sibling would never come to free it.
+/// The runtime has one thread: if the function ran there, its sibling could never unblock it.
 #[tokio::test]
 async fn tasks_beside_a_blocked_one_go_on() {
     let (free, freed) = mpsc::channel::<()>();
@@ -88,8 +88,8 @@ async fn tasks_beside_a_blocked_one_go_on() {
     assert_eq!(run.state.v, ["frees", "waits"]);
 }
 
-/// Graphs inside blocking nodes inside graphs, more of them than tokio's pool has threads: each level waits for the
-/// one below while it holds its thread.
+/// Graphs inside blocking nodes inside graphs, more of them than tokio's pool has threads: each level blocks its thread
+/// while it waits for the level below.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nested_graphs_cannot_run_out_of_threads() {
     fn nested(depth: usize) -> Graph<Log> {

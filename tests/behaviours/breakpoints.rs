@@ -1,4 +1,4 @@
-//! Static breakpoints: a run stops at a barrier so that somebody can look, and a resume passes.
+//! Static breakpoints: a run stops at a barrier, and a resume passes it.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn abc(
 
 type Node = superstep::graph::NodeRef<superstep::node::NoInput, ()>;
 
-/// Where a run stopped, and what had run.
+/// The breakpoint of a run, and the nodes that ran.
 fn stop(run: Result<Run<Log>, RunError>) -> String {
     let run = run.expect("no node fails");
     let ran = run.state.ran.join(" ");
@@ -70,7 +70,7 @@ async fn d04_static_before_after() {
     .await;
 }
 
-/// The last node may have both, too: behind it nothing is next.
+/// The last node may have both, too: after it nothing is next.
 #[tokio::test]
 async fn d04_static_before_and_after_the_last_node() {
     on_both_savers(|saver| async move {
@@ -121,7 +121,7 @@ async fn a_request_has_breakpoints_of_its_own() {
         assert_eq!(unknown.to_string(), r#"graph "abc" has no node "nope""#);
         let both = run("4").interrupt_before(["b"]).interrupt_after("a");
         assert_eq!(stop(both.await), r#"in a | before ["b"] after ["a"]"#);
-        // What was asked of one run is not asked of the next.
+        // Breakpoints of one run do not apply to the next.
         assert_eq!(stop(graph.thread("1").resume().await), "in a b c | Finished");
 
         let other = abc(Arc::new(MemorySaver::new()), |_, nodes| handles = Some(nodes));
@@ -176,7 +176,7 @@ async fn k07_a_breakpoint_and_then_a_question() {
         let [.., reached, EventKind::RunFinished { status }] = &events[..] else { panic!("{events:?}") };
         assert_eq!(*reached, EventKind::BreakpointReached { before: vec!["q".into()], after: Vec::new() });
         assert!(matches!(status, Status::Breakpoint { .. }));
-        // It is passed, and then the node asks; its answer is no breakpoint's business.
+        // The resume passes the breakpoint, and then the node asks; its answer does not stop at the breakpoint.
         let asked = thread.resume().await.expect("no node fails").interrupted().expect("it asks");
         assert_eq!(asked[0].question::<String>().expect("a text"), "?");
         assert_eq!(stop(thread.answer("yes").await), "a yes | Finished");
@@ -241,7 +241,7 @@ async fn a_breakpoint_after_a_source_of_a_join_and_before_its_target() {
     .await;
 }
 
-/// LangGraph runs what a caller's `Command(goto=..)` names, beside what is next: `abc node-1 node-2 node-2`.
+/// LangGraph runs the targets of a caller's `Command(goto=..)` beside the next nodes: `abc node-1 node-2 node-2`.
 #[tokio::test]
 async fn b41_b42_a_node_that_is_next_is_played_not_joined_by_another() {
     on_both_savers(|saver| async move {

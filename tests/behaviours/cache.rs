@@ -1,4 +1,4 @@
-//! The cache of nodes: what they returned is used again.
+//! The cache of nodes: results are used again.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ async fn decide(log: Snapshot<Log>, calls: Dep<Calls>) -> (Update<Log>, Way) {
     (said(format!("about {}", log.topic)), if log.topic == "a" { Way::Left(7) } else { Way::Right })
 }
 
-/// decide, cached as said, then left or right.
+/// decide, with the given cache, then left or right.
 fn deciding(cache: Cache<Log>, stage: &Stage) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let decide = g.node("decide", decide);
@@ -192,7 +192,7 @@ async fn items_of_each_are_told_apart() {
     assert_eq!(stage.calls.of("work 2"), 1);
 }
 
-/// A copy runs what is next anew, effects and all, unless its node has a cache.
+/// A copy runs the next node again, with its effects, unless the node has a cache.
 #[tokio::test]
 async fn m11_a_copy_uses_what_a_node_with_a_cache_returned() {
     for (cached, calls) in [(false, 2), (true, 1)] {

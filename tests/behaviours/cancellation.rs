@@ -14,7 +14,7 @@ struct Log {
     ran: Vec<String>,
 }
 
-/// Runs until it is told that it may end, by being called a second time.
+/// Runs until it is called a second time.
 async fn wait_once(task: TaskInfo, calls: Dep<Calls>) -> Update<Log> {
     let node = task.node().as_str();
     calls.note(node);
@@ -152,7 +152,7 @@ async fn dropping_the_handle_of_a_run_cancels_it() {
     .await;
 }
 
-/// What a node leaves behind in a task of its own: it waits for "go" and tries an effect.
+/// A task that a node spawns and leaves behind: it waits for "go" and tries an effect.
 async fn leave_behind(fx: Effects, task: TaskInfo, calls: Dep<Calls>) {
     let Dep(calls) = calls;
     tokio::spawn(async move {
@@ -215,7 +215,7 @@ async fn j01_a_drain_finishes_the_superstep_and_leaves_the_rest() {
     .await;
 }
 
-/// `first` asks for a drain, then comes `second` where there is one.
+/// `first` requests a drain, followed by `second` if there is one.
 fn draining(token: &CancellationToken, second: bool) -> Graph<Log> {
     let mut g = StateGraph::<Log>::new("g");
     let asked = token.clone();
@@ -245,7 +245,7 @@ async fn b38_a_drain_in_the_last_superstep_lets_the_run_finish() {
     assert_eq!((run.status, run.state.ran), (Status::Finished, vec!["first".to_owned()]));
 }
 
-/// With the durability that saves at the end, a drain is an end.
+/// With the durability that saves at the end, a drain saves.
 #[tokio::test]
 async fn b38_a_drained_run_is_saved_also_when_only_the_end_is() {
     let folder = tempfile::tempdir().expect("a temporary folder");

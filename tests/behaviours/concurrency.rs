@@ -1,4 +1,4 @@
-//! Two runs on one thread: one of them is told that it lost, and nothing is lost.
+//! Two runs on one thread: one of them gets an error, and no input is lost.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn meeting(saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     g.compile().expect("sound").shared_checkpointer(saver)
 }
 
-/// Which of two runs won, with what it gave; the other one must have been superseded.
+/// The winner of two runs, with its result; the other run must have been superseded.
 fn one_won(runs: [Result<Run<Log>, RunError>; 2]) -> Log {
     let [first, second] = runs;
     match (first, second) {
@@ -58,8 +58,8 @@ async fn two_runs_of_a_superstep_store_it_once() {
     .await;
 }
 
-/// The first run of two that begin one after the other used to be told that nothing of it was stored, and its message was
-/// in the state; run again, it was there twice.
+/// The first of two runs that begin one after the other used to get an error that nothing of it was stored, although
+/// its message was in the state; when it was run again, the message was there twice.
 #[tokio::test]
 async fn m02_two_inputs_at_once_lose_no_turn() {
     on_both_savers(|saver| async move {
@@ -82,7 +82,8 @@ async fn m02_two_inputs_at_once_lose_no_turn() {
                 async move { (text, request.await) }
             };
             for (text, ended) in <[_; 2]>::from(tokio::join!(run("x"), run("y"))) {
-                // Who reads the thread when the other one has ended continues it. A turn that lost is run again.
+                // A run that loads the thread after the other one has ended continues it. A turn that lost is run
+                // again.
                 if let Err(lost) = ended {
                     assert!(matches!(lost, RunError::Superseded { .. }), "{lost}");
                     drop(run(text).await.1.expect("nobody else runs"));
@@ -97,7 +98,7 @@ async fn m02_two_inputs_at_once_lose_no_turn() {
     .await;
 }
 
-/// The loser of a race used to be told that an effect had failed.
+/// The loser of a race used to get the error that an effect had failed.
 #[tokio::test]
 async fn a_run_that_lost_is_superseded_also_at_its_next_effect_or_question() {
     for asks in [false, true] {
@@ -142,8 +143,8 @@ async fn a_run_that_lost_is_superseded_also_at_its_next_effect_or_question() {
     }
 }
 
-/// `a` and `b`, then `end`. Every call of `a` and `b` gives another result, once its own cue was noted: `a1`
-/// for the first call of `a`.
+/// `a` and `b`, then `end`. Every call of `a` and `b` returns another result, after its own cue was noted: `a1` for the
+/// first call of `a`.
 fn on_cue(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let end = g.node("end", |calls: Dep<Calls>| async move {
@@ -171,15 +172,15 @@ async fn wait_for(calls: &Calls, what: &str) {
     }
 }
 
-/// Waits until this many results are stored on top of the head.
+/// Waits until this many results are recorded on the head.
 async fn recorded(thread: &Thread<Log>, results: usize) {
     while thread.head().await.expect("it ran").loaded().results.len() < results {
         tokio::task::yield_now().await;
     }
 }
 
-/// What a run had finished last, and not recorded, used to be lost when it took over the results of another
-/// one: the task ran again.
+/// The last finished and unrecorded result of a run used to be lost when it adopted the results of another run: the
+/// task ran again.
 #[tokio::test]
 async fn the_result_that_was_recorded_first_is_the_one_that_counts() {
     on_both_savers(|saver| async move {
@@ -200,7 +201,7 @@ async fn the_result_that_was_recorded_first_is_the_one_that_counts() {
                 }
                 stage.calls.note("a1");
                 recorded(&thread, 1).await;
-                // The last task to finish is not recorded: it goes into the checkpoint. That is to be b.
+                // The last task to finish is not recorded: its result goes into the checkpoint. That is to be b.
                 stage.calls.note("a2");
                 wait_for(&stage.calls, "fast finished a").await;
                 stage.calls.note("b2");
@@ -219,8 +220,8 @@ async fn the_result_that_was_recorded_first_is_the_one_that_counts() {
     .await;
 }
 
-/// A run that found other results than its own used to load the thread anew and, where the other run had
-/// moved on meanwhile, to go on with that one's work.
+/// A run that found results other than its own used to load the thread again. If the other run had moved on meanwhile,
+/// it continued that run's work.
 #[tokio::test]
 async fn a_run_that_is_behind_does_not_go_on_with_the_work_of_the_one_ahead() {
     let stage = Stage::default();
@@ -242,7 +243,7 @@ async fn a_run_that_is_behind_does_not_go_on_with_the_work_of_the_one_ahead() {
             recorded(&thread, 1).await;
             stage.calls.note("a1");
             wait_for(&stage.calls, "slow finished a").await;
-            // The slow run learns that its result does not count.
+            // The result of the slow run does not count.
             for _ in 0..10 {
                 tokio::task::yield_now().await;
             }
@@ -303,7 +304,7 @@ async fn two_edits_at_once_are_not_merged() {
         let (x, y) = tokio::join!(edit("x"), edit("y"));
         let log = thread.head().await.expect("it ran").into_state();
         match (x, y) {
-            // Each loaded the head before the other wrote, or after.
+            // Each run loaded the head before or after the other one wrote.
             (Ok(_), Ok(_)) => assert_eq!(log.ran.len(), 2),
             (Ok(_), Err(ThreadError::Superseded(_))) => assert_eq!(log.ran, ["x"]),
             (Err(ThreadError::Superseded(_)), Ok(_)) => assert_eq!(log.ran, ["y"]),

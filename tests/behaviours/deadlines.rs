@@ -1,4 +1,4 @@
-//! Deadlines: a question that nobody answers in time answers itself.
+//! Deadlines: a question without an answer in time gets its default answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,7 @@ impl Ambient for Clock {
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Asks whether it may go on, for an hour; then asks for a reason, for as long as it takes.
+/// Asks for permission to continue, with a deadline of an hour; then asks for a reason, without a deadline.
 async fn ask(may: Ask<String, bool>, why: Ask<String, String>) -> Update<Log> {
     let may = may.within(HOUR, false).ask("may I?".into()).await;
     let why = why.ask("why?".into()).await;
@@ -144,7 +144,7 @@ async fn an_answer_in_time_stays() {
         let thread = graph.thread("t");
         let open = thread.run(Log::update()).await.expect("no node fails").interrupted().expect("it asks");
         clock.set(3_599);
-        // What is asked again keeps its first deadline.
+        // A question that is asked again keeps its first deadline.
         let again = asked(&thread).await;
         assert_eq!(again, open[0]);
         let why = thread.answer(&true).await.expect("no node fails").interrupted().expect("it asks on");

@@ -1,4 +1,4 @@
-//! Deferred nodes: they run when nothing else is left to run, and then once.
+//! Deferred nodes run when no other node is left to run, and only once.
 
 use serde::{Deserialize, Serialize};
 use superstep::driver::checkpoint::Cause;
@@ -83,7 +83,7 @@ async fn o01_a_deferred_node_runs_once_after_the_items_of_each() {
 async fn o02_a_chain_of_deferred_nodes_runs_once_each_and_in_its_order() {
     let edges = [("START", "a"), ("a", "b"), ("a", "y"), ("a", "z"), ("b", "z"), ("y", "z")];
     assert_eq!(ran(&["a", "b", "y", "z"], &edges).await, ["a", "b", "y", "z"]);
-    // The same by names in the other order: what counts is who leads to whom.
+    // The same with the names in the other order: the wires count, not the names.
     let edges = [("START", "a"), ("a", "b"), ("a", "z"), ("a", "y"), ("b", "y"), ("z", "y")];
     assert_eq!(ran(&["a", "b", "y", "z"], &edges).await, ["a", "b", "z", "y"]);
 }
@@ -207,7 +207,7 @@ fn a_node_that_takes_items_cannot_be_deferred() {
     assert_eq!(error.problems, [Problem::DeferredTakesItems { node: "work".into() }]);
 }
 
-/// Neither may write what the other does, but they never share a superstep.
+/// Both write the same field, but they never share a superstep.
 #[test]
 fn a_deferred_sibling_is_no_certain_conflict() {
     #[derive(State, Clone, Debug, Default)]

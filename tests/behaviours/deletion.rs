@@ -48,7 +48,7 @@ async fn o15_a_deleted_thread_is_as_if_it_had_never_run() {
         assert_eq!((length(&thread).await, length(&graph.thread("2")).await), (0, 5));
         let listed = graph.threads().await.expect("it reads");
         assert_eq!(listed.iter().map(|thread| thread.thread.as_str()).collect::<Vec<_>>(), ["2"]);
-        // Nothing is left to delete, and nothing of the old thread comes back with the name.
+        // Nothing is left to delete, and reusing the name brings back nothing of the old thread.
         thread.delete().await.expect("there is no thread, which is what was wanted");
         assert_eq!(thread.run(Log::update()).await.expect("no node fails").state.v, ["a", "b", "c"]);
         assert_eq!(length(&thread).await, 5);
@@ -99,7 +99,7 @@ async fn a_fork_goes_on_with_a_subgraph_that_its_deleted_origin_kept() {
     .await;
 }
 
-/// Whoever deletes a thread must not get it back from a run that had begun before.
+/// A run that began before must not bring a deleted thread back.
 #[tokio::test]
 async fn a_run_on_a_thread_that_is_deleted_stores_nothing_more() {
     for with_subgraph in [false, true] {

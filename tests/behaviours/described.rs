@@ -27,7 +27,7 @@ fn marks() -> Registry<()> {
     Registry::new().node("mark", mark).node("work", work)
 }
 
-/// The list that every graph here appends to.
+/// The list to which every graph here appends.
 fn v() -> Value {
     json!({ "v": { "type": "array", "items": { "type": "string" }, "reducer": "append" } })
 }
@@ -36,7 +36,7 @@ fn compiled(registry: &Registry<()>, description: Value) -> Graph<JsonState> {
     registry.build(&Description::from_value(description)).compile().expect("a sound description")
 }
 
-/// What the nodes wrote into `v`, with nothing as input.
+/// The values that the nodes wrote into `v`, for an empty input.
 async fn ran(graph: &Graph<JsonState>) -> Vec<String> {
     let done = graph.run(JsonUpdate::default()).await.expect("no node fails").finished();
     done.expect("nothing stops it").read("v").expect("a list of texts")
@@ -285,7 +285,7 @@ fn j02_everything_that_is_wrong_with_a_description_is_said_at_once_with_its_path
     for line in expected {
         assert!(said.iter().any(|said| said == line), "missing: {line}\nin:\n{}", said.join("\n"));
     }
-    // What the wiring alone shows is said with the rest.
+    // Problems of the wiring are reported with the others.
     assert!(said.iter().any(|said| said.contains("cannot be reached from START")), "{said:#?}");
 }
 
@@ -384,7 +384,7 @@ async fn threads_pause_fail_resume_fork_and_are_edited_as_those_of_typed_graphs(
         let question: Value = asked[0].question().unwrap();
         assert_eq!(question, true);
 
-        // Another program with the same description goes on, and finds what was stored.
+        // Another program with the same description finds the stored data, and continues.
         stage.broken.smash("check");
         let graph = everything(&stage).shared_checkpointer(saver);
         let thread = graph.thread("t");

@@ -1,8 +1,8 @@
-//! The agent loop over this repository's own documents: 60 questions in the words of users, each with the pages that answer it, and
-//! 15 that nothing there answers.
+//! The agent loop over this repository's own documents: 60 questions in the words of users, each with the pages that
+//! answer it, and 15 questions that no page answers.
 //!
-//! The questions were written before the ranking was tuned: on other questions and on every second one of these. The others
-//! were judged by their number at first, and their failures were read later.
+//! The questions were written before the ranking was tuned. The ranking was tuned with other questions and with every
+//! second one of these. The rest were first judged by their number, and their failures were read later.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use superstep::nodes::model::extractive::{is_refusal, nearest, sources};
 use superstep::nodes::tool::ToolRegistry;
 use superstep::prelude::*;
 
-/// How many answers must name a right page first, how many among the first three, and how many must quote it.
+/// The number of answers that must name a right page first, among the first three, and with a quote.
 const FIRST: usize = 50;
 const AMONG_THREE: usize = 54;
 const QUOTED: usize = 40;

@@ -1,4 +1,4 @@
-//! When a superstep is saved, and what becomes of a run that cannot be saved.
+//! The time at which a superstep is saved, and runs that cannot be saved.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ async fn saver(path: &Path) -> SqliteSaver {
     saver.expect("the file opens")
 }
 
-/// What another program sees of the thread, in the order of its history.
+/// The checkpoints of the thread that another program sees, in the order of its history.
 async fn seen(path: &Path, graph: &Graph<Log, Stage>) -> Vec<String> {
     let saver = SqliteSaver::open(path).await.expect("nobody holds the file");
     let thread = graph.clone().with_context(Stage::default()).checkpointer(saver).thread("t");
@@ -32,7 +32,7 @@ async fn seen(path: &Path, graph: &Graph<Log, Stage>) -> Vec<String> {
     history.iter().map(|line| format!("{:?} {} {:?}", line.source, line.step, line.next)).collect()
 }
 
-/// In LangGraph only the last checkpoint of a run is saved; here it is saved with those before it.
+/// In LangGraph only the last checkpoint of a run is saved; here the earlier ones are saved, too.
 #[tokio::test]
 async fn f15_a_failure_is_saved_at_the_exit_with_what_siblings_finished() {
     let stage = Stage::default();
@@ -65,7 +65,7 @@ async fn f15_a_failure_is_saved_at_the_exit_with_what_siblings_finished() {
         [r#"Loop 1 ["bad", "ok"]"#, r#"Loop 0 ["p"]"#, r#"Input -1 ["__start__"]"#]
     );
     drop(thread);
-    // Another program goes on with it.
+    // Another program continues it.
     let thread = open().await;
     let live = thread.state().await.expect("it was saved");
     assert_eq!((live.values.v, live.next), (vec!["p".to_owned(), "ok".into()], vec!["bad".into()]));
@@ -152,7 +152,7 @@ async fn an_effect_returns_when_its_outcome_is_stored() {
         while !other.is_holding() {
             tokio::task::yield_now().await;
         }
-        // Enough for a node that does not wait to come to its end.
+        // Enough for a node that does not wait to finish.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -162,13 +162,13 @@ async fn an_effect_returns_when_its_outcome_is_stored() {
     }
 }
 
-/// How many checkpoints another user of the file sees; none while it is not yet made.
+/// The number of checkpoints that another program sees; none before the file exists.
 fn saved(path: &Path) -> u32 {
     let file = rusqlite::Connection::open(path).expect("a file opens");
     file.query_row("SELECT count(*) FROM checkpoint", [], |row| row.get(0)).unwrap_or_default()
 }
 
-/// In LangGraph `async` saves when it comes to it, which may be after the run.
+/// In LangGraph `async` saves at any time, even after the run.
 #[tokio::test]
 async fn k13_a_superstep_is_saved_before_the_next_or_at_the_exit() {
     for (durability, seen) in
@@ -195,7 +195,7 @@ async fn k13_a_superstep_is_saved_before_the_next_or_at_the_exit() {
     }
 }
 
-/// In LangGraph `async` tells of it when all nodes have run.
+/// In LangGraph `async` reports the error when all nodes have run.
 #[tokio::test]
 async fn k14_what_cannot_be_saved_ends_the_run_before_the_next_superstep() {
     for durability in [Durability::Power, Durability::Process] {

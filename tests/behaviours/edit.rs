@@ -1,4 +1,4 @@
-//! Edits of a thread that is paused: what its tasks have done stays done.
+//! Edits of a paused thread keep the finished work of its tasks.
 
 use crate::support::{Calls, Stage, on_both_savers, only};
 use superstep::prelude::*;
@@ -10,7 +10,7 @@ struct Order {
     log: Vec<String>,
 }
 
-/// Pays, asks twice, and once more for what is to be delivered.
+/// Pays, asks twice, and then asks what to deliver.
 async fn pay(
     order: Snapshot<Order>,
     calls: Dep<Calls>,
@@ -50,7 +50,7 @@ fn questions(run: Result<Run<Order>, RunError>) -> Vec<String> {
     open.iter().map(|ask| ask.question().expect("questions are texts")).collect()
 }
 
-/// An edit forgot everything but results: the customer paid again, and answered again.
+/// An edit used to forget everything but results: the customer paid again, and answered again.
 #[tokio::test]
 async fn an_edit_keeps_results_effects_and_answers() {
     on_both_savers(|saver| async move {
@@ -63,7 +63,7 @@ async fn an_edit_keeps_results_effects_and_answers() {
         let head = thread.head().await.expect("it reads");
         assert_eq!(head.interrupts().iter().filter(|ask| ask.key == "3").count(), 1);
         assert_eq!(questions(thread.answer("Bea").await), ["really tea?"]);
-        // What it asks depends on what is edited: that is asked anew, the rest is not.
+        // A question that depends on the edited value is asked again, the others are not.
         thread.edit(Order::update().item("milk")).await.expect("nobody else writes");
         assert_eq!(questions(thread.resume().await), ["really milk?"]);
         assert_eq!(thread.head().await.expect("it reads").interrupts().len(), 1, "nobody asks for tea");
@@ -74,8 +74,8 @@ async fn an_edit_keeps_results_effects_and_answers() {
     .await;
 }
 
-/// The old question stayed open beside the new one: `answer` could not tell which was meant, and the old one
-/// could be answered for nobody.
+/// The old question used to stay open beside the new one: `answer` could not tell which was meant, and an answer to the
+/// old one had no effect.
 #[tokio::test]
 async fn a_question_whose_text_changed_takes_the_place_of_the_old_one() {
     on_both_savers(|saver| async move {

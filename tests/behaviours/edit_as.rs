@@ -1,4 +1,4 @@
-//! Edits that play a node: its outcome is given, and its routes, branches and edges say what follows.
+//! Edits as a node: the caller gives the outcome, and the node's routes, branches and edges decide what follows.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn pair(saver: &Arc<dyn Checkpointer>) -> (Graph<Log>, [Node; 3]) {
     })
 }
 
-/// What is left to do on a thread, and what has been done, as it stands.
+/// The unfinished and the finished tasks of a thread.
 async fn now(thread: &Thread<Log>) -> String {
     let state = thread.state().await.expect("it ran");
     let next: Vec<_> = state.next.iter().map(|node| node.as_str()).collect();
@@ -113,7 +113,7 @@ async fn o13_b74_an_edit_as_both_pending_nodes_ends_the_superstep() {
     .await;
 }
 
-/// LangGraph merges in the order in which the updates are given.
+/// LangGraph merges the updates in the order of the call.
 #[tokio::test]
 async fn m12_several_edits_of_a_superstep_merge_in_the_order_of_its_tasks() {
     on_both_savers(|saver| async move {
@@ -145,7 +145,7 @@ async fn f05_who_wrote_an_edit_is_inferred_only_when_it_is_clear() {
         );
         let nope = thread.edit_as_named("nope", ran("X")).await.expect_err("no such node");
         assert_eq!(nope.to_string(), r#"graph "g" has no node "nope""#);
-        // An edit from outside is nobody's.
+        // An edit from outside belongs to no node.
         thread.edit(ran("X")).await.expect("nobody else writes");
         assert_eq!(now(&thread).await, "a b X | ");
         let never = graph.thread("new").edit_as_last(ran("X")).await.expect_err("nothing ran");
@@ -182,7 +182,7 @@ async fn f07_an_input_is_stored_without_running_it() {
         assert_eq!(head.next(), ["__start__".into()]);
         assert_eq!(graph.unfinished().await.expect("the store reads").len(), 1);
         assert_eq!(resumed(&thread).await, "in a b c");
-        // And a checkpoint is copied as it is, beside the original.
+        // And a checkpoint is copied unchanged, beside the original.
         let before = thread.before_named("b").await.expect("it ran");
         let copy = thread.at(before.branch().await.expect("nobody else writes")).await.expect("it is there");
         assert_eq!((copy.source(), copy.next()), (Source::Fork, vec!["b".into()]));
@@ -206,7 +206,7 @@ async fn f08_a_thread_may_begin_as_if_a_node_had_run() {
     .await;
 }
 
-/// A run written down by hand has the history of a real one.
+/// A run made of edits has the history of a real run.
 #[tokio::test]
 async fn f09_a_run_is_written_down_edit_by_edit() {
     on_both_savers(|saver| async move {
@@ -289,7 +289,7 @@ async fn an_edit_as_a_deciding_node_takes_its_decision() {
         let head = thread.head().await.expect("it ran");
         let route = head.tasks()[0].route.as_ref().expect("its decision is recorded");
         assert_eq!(route.case, "Revise");
-        // The decision was wrong: the same node once more, in the place of what it has led to.
+        // The decision was wrong: an edit as the same node replaces the nodes that it led to.
         thread.edit_as_named("review", Verdict::Accept).await.expect("nothing else is next");
         assert_eq!(now(&thread).await, "by hand | count");
         assert_eq!(resumed(&thread).await, "by hand count more");
@@ -310,7 +310,7 @@ async fn an_edit_as_the_last_node_decides_its_branches_anew_and_repeats_its_rout
         assert_eq!(now(&thread).await, "review one | count");
         stop(thread.resume().interrupt_before("more").await);
         assert_eq!(now(&thread).await, "review one count | more");
-        // Behind an edit from outside it is still the last that ran.
+        // After an edit from outside it is still the last node that ran.
         thread.edit(Log::update().verdict("fine")).await.expect("nobody else writes");
         thread.edit_as_last(ran("two")).await.expect("count ran last");
         assert_eq!(now(&thread).await, "review one count two | ", "it is large now");
@@ -337,7 +337,7 @@ async fn an_edit_as_a_node_does_not_silently_drop_what_others_led_to() {
     .await;
 }
 
-/// The join has fired already: edited once more, its source completes it once more.
+/// The join has already fired: another edit as its source completes it again.
 #[tokio::test]
 async fn an_edit_as_a_source_of_a_join_completes_it_again() {
     on_both_savers(|saver| async move {
@@ -385,7 +385,7 @@ async fn b54_results_of_siblings_survive_an_edit_as_the_node_before_them() {
         assert_eq!(now(&thread).await, "a done | asks");
         thread.edit_as_last(ran("a!")).await.expect("a ran last");
         assert_eq!(now(&thread).await, "a a! done | asks");
-        // The question is the same, and can be answered at once; or the node that asks is played.
+        // The question is the same, and can be answered at once; or an edit replaces the node that asks.
         assert_eq!(thread.state().await.expect("it ran").interrupts().count(), 1);
         thread.edit_as(asks, ran("played")).await.expect("it is next");
         assert_eq!(now(&thread).await, "a a! played done | ");
@@ -435,7 +435,7 @@ async fn b73_each_task_of_a_node_is_played_by_itself() {
     .await;
 }
 
-/// Edits are stored under a name of their own, so a node that had it would be taken for one.
+/// Edits are stored under a reserved name, so a node with that name would look like an edit.
 #[test]
 fn no_node_is_called_like_an_edit() {
     let mut g = StateGraph::<Log, Stage>::new("g");

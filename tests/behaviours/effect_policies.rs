@@ -1,4 +1,4 @@
-//! What becomes of effects whose outcome is unknown, or whose record does not fit the code any more.
+//! Effects with an unknown outcome, and effects whose record no longer fits the code.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn effect_error(failure: &NodeFailure) -> &EffectError {
     failure.error.downcast_ref().expect("an error of the journal has a source")
 }
 
-/// An effect that notes its idempotency key, and hangs for ever while "hangs" is broken.
+/// An effect that notes its idempotency key, and hangs forever while "hangs" is broken.
 async fn charge(key: String, calls: &Calls, broken: &Broken) -> Result<u32, Smashed> {
     calls.note(key);
     if broken.check("hangs").is_err() {
@@ -78,7 +78,7 @@ async fn an_idempotency_key_is_the_same_in_every_attempt_and_run() {
         assert_eq!((keys.len(), &keys[0], &keys[1]), (4, &keys[1], &keys[2]), "{keys:?}");
         assert_ne!(keys[2], keys[3], "another key of the effect is another effect");
 
-        // What happens on a fork is something else, though the task is the same.
+        // An effect on a fork is a different one, although the task is the same.
         let past = thread.before_named("node").await.expect("it is stored");
         let fork = past.fork("f").await.expect("the name is free");
         fork.resume().await.expect("all is mended").finished().expect("it finishes");
@@ -89,7 +89,7 @@ async fn an_idempotency_key_is_the_same_in_every_attempt_and_run() {
     .await;
 }
 
-/// An edit moves the task to another checkpoint, and used to take its idempotency keys away.
+/// An edit moves the task to another checkpoint, and used to lose its idempotency keys.
 #[tokio::test]
 async fn an_edit_leaves_idempotency_keys_as_they_are() {
     on_both_savers(|saver| async move {
@@ -183,7 +183,7 @@ async fn a_person_may_have_it_run_again_and_is_asked_each_time() {
         let thread = asks(&stage, saver);
         cut_off(&thread, &stage).await;
         let asked = thread.resume().await.expect("it asks").interrupted().expect("it asks");
-        // The repetition is cut off, too: that it was allowed once does not allow it twice.
+        // The repetition is interrupted, too: permission for one repetition does not cover a second one.
         stage.broken.smash("hangs");
         let token = CancellationToken::new();
         let run = thread.answer(&json!("run_again")).cancel_on(token.clone()).into_future();
@@ -221,7 +221,7 @@ async fn time_ids_and_chance_are_drawn_once() {
             let drawn = [at.as_nanos().to_string(), fx.uuid().await.to_string(), fx.uuid().await.to_string()];
             let drawn = format!("{} {}", drawn.join(" "), fx.random().await);
             calls.note(&drawn);
-            // What follows from a drawn value is never stored without it.
+            // Nothing that depends on a drawn value is stored without it.
             let Ok(()) = fx.run("use", || async { Ok::<_, Infallible>(()) }).await;
             broken.check("node").map(|()| said(drawn))
         };
@@ -243,8 +243,8 @@ async fn time_ids_and_chance_are_drawn_once() {
     .await;
 }
 
-/// An effect inside another one used to count among those beside it: once the outer one was recorded, the next of
-/// the same name got the inner one's value.
+/// An effect inside another one used to count like an effect beside it: once the outer one was recorded, the next
+/// effect with the same name got the inner one's value.
 #[tokio::test]
 async fn what_an_effect_starts_belongs_to_it() {
     on_both_savers(|saver| async move {
@@ -305,7 +305,7 @@ async fn parallel_effects_are_matched_whatever_their_order() {
     .await;
 }
 
-/// The program of before, whose node fails after its effect.
+/// The earlier program, whose node fails after its effect.
 async fn before<T: serde::Serialize + serde::de::DeserializeOwned + Send + 'static>(
     saver: Arc<dyn Checkpointer>,
     value: fn() -> T,
@@ -360,7 +360,7 @@ async fn a_record_whose_place_is_gone_fails_the_task_unless_it_may_be_forgotten(
     .await;
 }
 
-/// An effect on the way out of an error is no sign of changed code.
+/// An effect that a node runs because of an error is no sign of changed code.
 #[tokio::test]
 async fn code_that_goes_another_way_after_an_error_is_no_mismatch() {
     let node = |fx: Effects, broken: Dep<Broken>| async move {

@@ -1,4 +1,4 @@
-//! Effects: what a node did to the outside world is not done twice.
+//! Effects: an action on the outside world is not repeated.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ async fn a_retry_reuses_what_succeeded() {
     };
     let stage = Stage::default();
     let graph = only(node, &stage, |node| node.retry(Retry::fixed(3, Duration::ZERO)));
-    // Without a saver too: the journal of a task lives as long as the task.
+    // Without a saver, too: the journal of a task lives as long as the task.
     let run = graph.run(Log::update()).await.expect("the third attempt succeeds");
     assert_eq!((run.state.said.as_slice(), stage.calls.take().len()), (&["7".to_owned()][..], 1));
     let graph = graph.checkpointer(MemorySaver::new());
@@ -171,7 +171,7 @@ async fn two_effects_in_flight_need_different_keys() {
     assert_eq!(run.state.said, ["3"]);
 }
 
-/// A node that caught nothing but returned in the same poll used to succeed although its journal had failed.
+/// A node that returned in the same poll in which its journal failed used to succeed.
 #[tokio::test]
 async fn a_failure_of_the_journal_cannot_be_swallowed() {
     let node = |fx: Effects| async move {
@@ -196,7 +196,7 @@ async fn a_failure_of_the_journal_cannot_be_swallowed() {
     assert!(error.to_string().contains("in flight"), "{error}");
 }
 
-/// A node whose effect is cut off in its middle by a sibling that fails.
+/// A node whose effect is interrupted by a failing sibling.
 fn cut_off(stage: &Stage, saver: Arc<dyn Checkpointer>, on_unknown: OnUnknown) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let pays = g.node("pays", |fx: Effects, calls: Dep<Calls>, broken: Dep<Broken>| async move {
@@ -264,8 +264,8 @@ async fn an_effect_of_unknown_outcome_is_repeated_where_that_is_declared() {
     .await;
 }
 
-/// A retry in the same process used to repeat an effect that a timeout had cut off, without asking anybody,
-/// where a resume in another process refused.
+/// A retry in the same process used to repeat an effect that a timeout had interrupted, without a question, while a
+/// resume in another process refused.
 #[tokio::test(start_paused = true)]
 async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
     let node = |fx: Effects, calls: Dep<Calls>| async move {
@@ -308,7 +308,7 @@ async fn an_effect_whose_future_is_dropped_is_no_longer_in_flight() {
         };
         let dropped = tokio::time::timeout(Duration::from_secs(1), effect()).await;
         assert!(dropped.is_err(), "the effect takes longer");
-        // Were it still in flight, a second one would be an error, and the question would not pause.
+        // If it were still in flight, a second one would be an error, and the question would not pause.
         let dropped = tokio::time::timeout(Duration::from_secs(1), effect()).await;
         assert!(dropped.is_err(), "this one too");
         said(ask.ask("go on?".into()).await.to_string())

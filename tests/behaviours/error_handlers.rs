@@ -1,4 +1,4 @@
-//! Error handlers: they go on with a task whose node has failed for good.
+//! Error handlers replace a node that has failed after its last retry.
 
 use std::time::Duration;
 
@@ -35,14 +35,14 @@ async fn step(task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>) -> Result<
     Ok(wrote(node))
 }
 
-/// Notes that it runs, says what failed, and fails while it is broken.
+/// Notes that it runs, returns the error, and fails while it is broken.
 async fn rescue(failed: Failed, calls: Dep<Calls>, broken: Dep<Broken>) -> Result<Update<Log>, Smashed> {
     calls.note("rescue");
     broken.check("rescue")?;
     Ok(wrote(format!("{} after {}: {}", failed.node(), failed.attempts(), failed.error())))
 }
 
-/// A stage on which these are broken.
+/// A stage on which these nodes are broken.
 fn smashed(nodes: &[&str]) -> Stage {
     let stage = Stage::default();
     nodes.iter().for_each(|node| stage.broken.smash(node));
@@ -210,7 +210,7 @@ async fn b31_a_handler_may_ask_and_still_knows_the_error_afterwards() {
     on_both_savers(|saver| async move {
         let graph = |stage: &Stage| {
             let mut g = StateGraph::<Log, Stage>::new("g");
-            // Both ask at the same place; the answer to one is none to the other.
+            // Both ask with the same key; the answer to one does not answer the other.
             let node = g.node(
                 "node",
                 |person: Ask<String, u32>, calls: Dep<Calls>, broken: Dep<Broken>| async move {
@@ -238,7 +238,7 @@ async fn b31_a_handler_may_ask_and_still_knows_the_error_afterwards() {
         let [asked] = &asked[..] else { panic!("{asked:?}") };
         let answers = asked.answer_schema.as_ref().expect("the handler is there");
         assert_eq!(answers.decode::<serde_json::Value>().expect("a schema")["type"], "string");
-        // In another process, as it were.
+        // As in another process.
         let thread = graph(&stage).shared_checkpointer(saver).thread("t");
         let wrong = thread.answer(&7).await.expect_err("the handler wants a text");
         assert!(matches!(wrong, RunError::WrongAnswer { .. }), "{wrong}");
@@ -282,7 +282,7 @@ async fn effects_of_a_handler_are_not_those_of_its_node() {
     .await;
 }
 
-/// Two nodes that fail, one with a handler of its own; and a third that fails where nothing is handled.
+/// Two nodes that fail, one with a handler of its own, and a third whose error is not handled.
 fn defaults(stage: &Stage, own: bool, default: bool) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("defaults");
     let [a, b] = ["a", "b"].map(|name| g.node(name, step));
@@ -455,7 +455,7 @@ async fn b30_a_handler_catches_what_fails_inside_its_subgraph() {
     .await;
 }
 
-/// Names of a handler's effects and questions are stored with a prefix; those of a node may begin like it.
+/// Names of a handler's effects and questions are stored with a prefix; names of a node's may begin with the same text.
 #[tokio::test]
 async fn names_of_a_node_that_begin_like_its_handlers_are_its_own() {
     on_both_savers(|saver| async move {

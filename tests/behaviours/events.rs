@@ -1,4 +1,4 @@
-//! Events: one gap-free log per run, for whoever observes it.
+//! Events: one log per run without gaps, for every observer.
 
 use std::sync::{Arc, Mutex};
 
@@ -84,7 +84,7 @@ async fn a_run_is_told_in_order() {
         let run = graph.thread("t").run(Log::update().ran(["in"])).await;
         assert_eq!(run.expect("no node fails").status, Status::Finished);
         let mut told = lines(&events.take());
-        // Which of the two ends first is chance; that they end is not.
+        // Either may end first, but both end.
         told[9..11].sort();
         assert_eq!(
             told,
@@ -112,7 +112,7 @@ async fn a_run_is_told_in_order() {
     .await;
 }
 
-/// That a task had finished before was never told: the field for it was always false.
+/// The events never said that a task had finished before: the field for it was always false.
 #[tokio::test]
 async fn a_resumed_run_tells_what_was_finished_before() {
     on_both_savers(|saver| async move {
@@ -163,7 +163,7 @@ async fn a_stream_may_be_finished_without_reading_it() {
     assert!(matches!(error, RunError::Node(_)));
 }
 
-/// A node that keeps its `Emit` keeps the log alive; the stream used to wait for its end for ever.
+/// A node that keeps its `Emit` keeps the log alive; the stream used to wait for its end forever.
 #[tokio::test]
 async fn a_stream_ends_with_its_run_whoever_still_holds_the_log() {
     let kept: Arc<Mutex<Option<Emit>>> = Arc::default();

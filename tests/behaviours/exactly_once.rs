@@ -1,8 +1,8 @@
-//! Several runs on one thread, in random order: each message is in the state once, and what a superseded run says of
-//! its input is true.
+//! Several runs on one thread, in random order: each message is in the state once, and a superseded run reports
+//! correctly what became of its input.
 //!
-//! Every call to the saver lets the schedule say which client continues. So each schedule is one order of all calls, the
-//! same with every saver, and a failure shrinks to the shortest one.
+//! At every call to the saver, the schedule decides which client continues. So each schedule is one order of all calls,
+//! the same with every saver, and a failure shrinks to the shortest one.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct Chat {
     said: Vec<String>,
 }
 
-/// A saver whose calls wait for the schedule, and are then done at once.
+/// A saver whose calls wait for the schedule, and then run at once.
 struct Scheduled(Arc<dyn Checkpointer>);
 
 #[async_trait]
@@ -81,7 +81,7 @@ fn wait_for<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// The thread that all clients run, and the store behind it for what a test looks at.
+/// The thread that all clients run, and its store, for the checks of a test.
 struct World {
     thread: Thread<Chat>,
     store: Thread<Chat>,
@@ -106,7 +106,7 @@ impl World {
         state.said.iter().filter(|said| *said == text).count()
     }
 
-    /// Checks what a superseded run says of its input, as long as no other client can do anything.
+    /// Checks the report of a superseded run on its input, while no other client can act.
     fn check(&self, text: &str, input: InputStatus) {
         let times = usize::from(input == InputStatus::Merged);
         assert_eq!(self.times(text), times, "{text} is {input:?}");
@@ -116,14 +116,14 @@ impl World {
     }
 }
 
-/// What a client does until it has been told that it is done.
+/// The strategy of a client until its request has finished.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// Repeats its request with a key.
     Repeats,
-    /// Does what the error says.
+    /// Follows the advice of the error.
     Listens,
-    /// Resumes the thread, whatever request the work is of.
+    /// Resumes the thread, for any request.
     Resumes,
     /// Edits the thread once.
     Edits,
@@ -163,7 +163,7 @@ async fn client(world: Arc<World>, kind: Kind, text: String) {
     }
 }
 
-/// What happens next: a client takes a step, or it is dropped and begins again.
+/// The next event: a client takes a step, or it is dropped and begins again.
 #[derive(Clone, Debug)]
 enum Turn {
     Step(usize),
@@ -188,7 +188,7 @@ fn play(saver: Arc<dyn Checkpointer>, kinds: &[Kind], turns: &[Turn]) {
     for turn in turns {
         match *turn {
             Turn::Step(number) => step(&mut clients, number % kinds.len()),
-            // Only a request with a key may be repeated by a client that knows nothing of its outcome.
+            // A client that does not know the outcome of its request may repeat it only with a key.
             Turn::Crash(number) if matches!(kinds[number % kinds.len()], Kind::Repeats) => {
                 let number = number % kinds.len();
                 clients[number] = None;
@@ -197,7 +197,7 @@ fn play(saver: Arc<dyn Checkpointer>, kinds: &[Kind], turns: &[Turn]) {
             Turn::Crash(_) => {}
         }
     }
-    // Then each goes on alone.
+    // Then each client continues alone.
     for number in 0..kinds.len() {
         while clients[number].is_some() {
             step(&mut clients, number);
@@ -214,14 +214,14 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
     prop::collection::vec(turn, 0..120)
 }
 
-/// Clients whose requests are told apart by keys, beside others that resume and edit.
+/// Clients whose requests have keys, beside others that resume and edit.
 fn repeating() -> impl Strategy<Value = Vec<Kind>> {
     let other = prop_oneof![Just(Kind::Repeats), Just(Kind::Resumes), Just(Kind::Edits)];
     (Just(vec![Kind::Repeats; 2]), prop::collection::vec(other, 0..2))
         .prop_map(|(all, more)| [all, more].concat())
 }
 
-/// Clients without keys, which do what the error says.
+/// Clients without keys, which follow the advice of the error.
 fn listening() -> impl Strategy<Value = Vec<Kind>> {
     let other = prop_oneof![Just(Kind::Listens), Just(Kind::Resumes), Just(Kind::Repeats)];
     (Just(vec![Kind::Listens; 2]), prop::collection::vec(other, 0..2))

@@ -1,4 +1,4 @@
-//! Failure: what is retried, what is kept, and what the caller is told.
+//! Failures: retries, kept results, and errors for the caller.
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn step(task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>) -> Result<
     Ok(Log::update().ran([node]))
 }
 
-/// A graph of one node that fails with what `fail` makes of the attempt.
+/// A graph of one node that fails with the error that `fail` returns for the attempt.
 fn one(retry: Retry, fail: fn(u32) -> Result<(), NodeError>) -> Graph<Log> {
     let mut g = StateGraph::<Log>::new("g");
     let node = g.node("node", move |task: TaskInfo| async move {
@@ -61,7 +61,8 @@ async fn e04_a_retry_starts_clean() {
     assert_eq!(run.state.ran, ["3"], "only the last attempt wrote");
 }
 
-/// LangGraph retries what is not on its list of programming errors; here, what is on a list of temporary ones.
+/// LangGraph retries errors that are not on its list of programming errors; Superstep retries errors on a list of
+/// temporary ones.
 #[tokio::test]
 async fn e05_an_error_is_retried_when_it_is_known_to_be_temporary() {
     type Fails = fn() -> NodeError;
@@ -103,7 +104,7 @@ async fn k15_a_retry_counts_its_attempts_from_one() {
     assert_eq!(stage.calls.take(), ["1", "2"]);
 }
 
-/// The first policy that covers an error decides about it, and the attempts are counted over all of them.
+/// The first policy that covers an error applies, and the attempts are counted over all policies.
 #[tokio::test(start_paused = true)]
 async fn a_node_may_have_several_retry_policies() {
     let graph = |fail: fn(u32) -> NodeError| {
@@ -126,7 +127,7 @@ async fn a_node_may_have_several_retry_policies() {
     let cases: [(Fails, u32, u64); 4] = [
         (smashed, 4, 30),
         (busy, 3, 2),
-        // The fourth attempt is the first policy's to give, and the third was not the second's last word.
+        // The first policy allows the fourth attempt, although the second one would not.
         (|attempt| if attempt == 3 { smashed(attempt) } else { busy(attempt) }, 4, 12),
         (|attempt| if attempt == 3 { busy(attempt) } else { smashed(attempt) }, 3, 20),
     ];
@@ -316,8 +317,8 @@ fn trio(stage: &Stage) -> Graph<Log> {
     g.compile().expect("sound").with_context(stage.clone())
 }
 
-/// All three tasks end in one poll of the runtime. What had finished when the failure was seen, but had not
-/// been looked at, used to be thrown away and to run again.
+/// All three tasks end in one poll of the runtime. Results that had arrived when the failure was seen, but had not been
+/// read, used to be dropped, and their tasks ran again.
 #[tokio::test]
 async fn e01_what_siblings_finished_is_kept_and_only_the_rest_runs_again() {
     for broken in ["a", "b", "c"] {

@@ -140,8 +140,7 @@ async fn routes_of_several_items_into_one_node_run_it_once() {
     assert_eq!(run(g).await, ["w1", "w2", "w3", "end"]);
 }
 
-/// The tasks of the items used to arrive once more after the join had fired, and the run to end with a join
-/// that still waits.
+/// The tasks of the items used to arrive again after the join had fired, and the run ended with a waiting join.
 #[tokio::test]
 async fn a_join_of_items_with_a_node_leaves_nothing_behind() {
     use std::sync::{Arc, Mutex};
@@ -196,7 +195,7 @@ async fn items_are_stored_and_survive_a_stop() {
     .await;
 }
 
-/// What an item of `2` leads to.
+/// The targets of an item of `2`.
 #[derive(Route, Clone, Debug, Serialize, Deserialize)]
 enum Onward {
     Two(u32),

@@ -1,4 +1,4 @@
-//! What fields begin with, how long their values live, and in which form they are stored.
+//! Initial values of fields, their lifetimes, and their stored form.
 
 use std::sync::{Arc, Mutex};
 
@@ -103,7 +103,7 @@ async fn j06_a_growing_list_is_stored_as_what_was_added() {
     .await;
 }
 
-/// What is put on a topic is there for one superstep, however many wrote: a reducer of one's own.
+/// Values of a topic exist for one superstep, for any number of writers: a custom reducer.
 struct Topic;
 
 impl Reducer<Vec<u32>> for Topic {
@@ -174,7 +174,7 @@ struct Foo {
     joined: String,
 }
 
-/// What nodes write, as the events say it, and how the run ends.
+/// The writes of nodes, as in the events, and the end of the run.
 async fn updates(thread: &Thread<Foo>, input: Update<Foo>) -> (Vec<String>, Foo) {
     let mut stream = thread.run(input).stream().view(View::Updates);
     let mut lines = Vec::new();
@@ -236,7 +236,7 @@ async fn b19_several_writes_of_one_node_to_one_field_are_told_one_by_one() {
     .await;
 }
 
-/// In LangGraph an item is often the state itself, and what is untracked in it is left out of what is stored.
+/// In LangGraph an item is often the state itself, and its untracked values are not stored.
 #[tokio::test]
 async fn b18_a_task_of_each_sees_a_value_that_is_not_stored_beside_its_item() {
     #[derive(Route, Serialize, Deserialize)]
@@ -277,7 +277,7 @@ async fn b18_a_task_of_each_sees_a_value_that_is_not_stored_beside_its_item() {
     .await;
 }
 
-/// In LangGraph a private value is a channel that the next node's schema names.
+/// In LangGraph a private value is a channel in the next node's schema.
 #[tokio::test]
 async fn j04_a_value_for_the_next_node_only_is_its_item() {
     #[derive(Default, Serialize, Deserialize)]
@@ -302,7 +302,7 @@ async fn j04_a_value_for_the_next_node_only_is_its_item() {
     assert_eq!(done.v, ["x", "secret"]);
 }
 
-/// In LangGraph a graph has schemas for what goes in and what comes out; here a lens says so, of a graph in another.
+/// In LangGraph a graph has schemas for its input and output; here the lens of a subgraph has that role.
 #[tokio::test]
 async fn l10_a_lens_says_what_goes_in_and_what_comes_out() {
     #[derive(State, Clone, Debug, Default, PartialEq)]

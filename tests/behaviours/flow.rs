@@ -12,7 +12,7 @@ use crate::support::{Broken, Calls, Smashed, on_both_savers};
 
 type Returned<T> = Result<T, NodeError>;
 
-/// An effect that tells that it ran.
+/// An effect that notes that it ran.
 async fn noted<T>(calls: &Calls, what: &str, value: T) -> Result<T, Smashed> {
     calls.note(what);
     Ok(value)
@@ -76,7 +76,7 @@ async fn b78_effects_at_once_are_told_apart_by_their_keys_and_not_repeated() {
                 let map = |number: &u32| {
                     let (cx, calls, number) = (cx.clone(), calls.clone(), *number);
                     async move {
-                        // Those that are listed last end first.
+                        // The last ones in the list end first.
                         tokio::time::sleep(Duration::from_millis(10 - u64::from(number))).await;
                         let text = number.to_string().repeat(2);
                         cx.run_keyed("mapper", number, || noted(&calls, "mapper", text)).await

@@ -1,4 +1,4 @@
-//! History: a thread's checkpoints, and the four ways to go on from one.
+//! History: a thread's checkpoints, and the four ways to continue from one.
 
 use std::sync::Arc;
 
@@ -146,13 +146,13 @@ async fn a_long_history_is_read_page_by_page() {
         let history = thread.history().expect("a store").collect().await.expect("it reads");
         let all: Vec<i64> = (-1..27 * 5 - 1).rev().collect();
         assert_eq!(steps(history), all);
-        // A fork shares the past, over the pages too.
+        // A fork shares the past, also over several pages.
         let fork = thread.head().await.expect("it ran").fork("fork").await.expect("free");
         let run = fork.run(input("more")).await.expect("no node fails");
         assert_eq!(run.step, 27 * 5 + 3);
         let history = fork.history().expect("a store").collect().await.expect("it reads");
         assert_eq!(steps(history).len(), 27 * 5 + 5);
-        // 64 a page: one that ends with a page, too.
+        // A page has 64: one history ends exactly with a page.
         let mut history = thread.history().expect("a store");
         for expected in all.iter().take(128) {
             let summary = history.next().await.expect("it reads").expect("there are more");

@@ -181,7 +181,7 @@ async fn d09_d13_an_answer_to_nothing_is_an_error() {
             unknown,
             RunError::Thread(ThreadError::Store(StoreError::NoInterrupt { interrupt, .. })) if interrupt == stranger
         ));
-        // No answers at all used to be taken for a resume.
+        // An empty list of answers used to be treated as a resume.
         let none = thread.answers([]).await.expect_err("no answer");
         assert!(matches!(none, RunError::WhichQuestion { open, .. } if open == [asked[0].id]));
 
@@ -281,7 +281,7 @@ async fn a_failure_beside_a_question_leaves_the_question_open() {
     .await;
 }
 
-/// The question is there when the failure is seen, but has not been looked at.
+/// The question has arrived when the failure is seen, but has not been read.
 #[tokio::test]
 async fn a_question_in_the_moment_of_a_failure_is_asked_too() {
     on_both_savers(|saver| async move {
@@ -332,8 +332,8 @@ async fn the_nodes_own_timeout_does_not_run_while_it_waits_for_an_answer() {
     assert_eq!(stage.calls.of("ran"), 1, "a pause is no failure to be retried");
 }
 
-/// A question whose future the node dropped used to be put to people nevertheless, as soon as the node waited
-/// for anything else.
+/// A question whose future the node had dropped used to be asked nevertheless, as soon as the node waited for anything
+/// else.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_the_node_gave_up_is_not_asked() {
     let hasty = |ask: Ask<String, u32>| async move {
@@ -453,7 +453,7 @@ async fn a_fork_asks_again_and_its_answer_is_its_own() {
     .await;
 }
 
-/// Counts how often a state is read.
+/// Counts the reads of a state.
 struct Reads {
     saver: Arc<dyn Checkpointer>,
     loads: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! Runs that hold their thread: one at a time, and who has lost it is out.
+//! Leases: one run at a time holds a thread, and a run that has lost its lease cannot write.
 
 use std::convert::Infallible;
 use std::future::IntoFuture;
@@ -19,7 +19,7 @@ struct Log {
     said: Vec<String>,
 }
 
-/// A node that tells that it runs, waits until a test lets it go on, and then pays.
+/// A node that notes that it runs, waits until a test lets it continue, and then pays.
 fn paying(stage: &Stage, gate: &Arc<Semaphore>) -> Graph<Log> {
     let gate = Arc::clone(gate);
     let pay = move |fx: Effects, calls: Dep<Calls>| {
@@ -37,7 +37,7 @@ fn paying(stage: &Stage, gate: &Arc<Semaphore>) -> Graph<Log> {
     only(pay, stage, |node| node)
 }
 
-/// Goes on with a run until its node is at it.
+/// Polls a run until its node runs.
 async fn until_at_it<T>(run: &mut (impl Future<Output = T> + Unpin), calls: &Calls, times: usize) {
     tokio::select! {
         _ = run => panic!("it waits at the gate"),
@@ -79,7 +79,7 @@ async fn a_second_run_is_refused_and_told_who_has_the_thread() {
     .await;
 }
 
-/// What the lease is for: without it both run.
+/// The purpose of the lease: without it both run.
 #[tokio::test]
 async fn without_a_lease_two_run_at_once() {
     on_both_savers(async |saver| {
@@ -128,7 +128,7 @@ async fn a_run_that_is_dropped_gives_the_thread_back() {
     .await;
 }
 
-/// Takes the thread away from whoever has it, as another process does whose clock says that the lease is over.
+/// Takes the thread away from its holder, like another process for which the lease has expired.
 async fn take_over(saver: &Arc<dyn Checkpointer>) {
     saver.break_lease(&"t".into()).await.expect("it writes").expect("somebody has it");
 }
@@ -162,7 +162,7 @@ async fn no_effect_of_a_run_starts_that_has_lost_its_thread() {
     .await;
 }
 
-/// A node that waits for the outside world would find out at its end. It is told when the lease is to be renewed.
+/// A node that waits for the outside world would notice only at its end. The renewal of the lease notices it earlier.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_has_lost_its_thread_is_stopped() {
     on_both_savers(async |saver| {
@@ -209,7 +209,7 @@ async fn a_lease_is_renewed_while_a_node_takes_its_time() {
                 }
             } => first,
         };
-        // The clock of the store is the system's, and moves on a little with each of the 360 renewals.
+        // The clock of the store is the system's, and advances a little with each of the 360 renewals.
         let renewed = tokio::select! {
             ended = &mut run => panic!("{ended:?}"),
             renewed = async {

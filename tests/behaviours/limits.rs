@@ -15,7 +15,7 @@ struct Log {
     ran: Vec<String>,
 }
 
-/// Writes its name and how many supersteps are left.
+/// Writes its name and the number of remaining supersteps.
 async fn mark(task: TaskInfo) -> Update<Log> {
     Log::update().ran([format!("{}{}", task.node(), task.remaining_steps())])
 }
@@ -83,7 +83,7 @@ async fn no_superstep_at_all_still_takes_the_input() {
     assert_eq!(run.state.ran, ["in"]);
 }
 
-/// LangGraph's is 10,007, which only ends a run that is long lost.
+/// LangGraph's default is 10,007, which ends a runaway run very late.
 #[tokio::test]
 async fn m10_the_limit_is_a_thousand_unless_said_otherwise() {
     let mut g = StateGraph::<Log>::new("g");
@@ -138,7 +138,7 @@ async fn k08_no_more_tasks_run_at_once_than_allowed() {
     }
 }
 
-/// A server that said `retry-after: 86400` silenced a run for a day.
+/// A server with `retry-after: 86400` used to suspend a run for a day.
 #[tokio::test(start_paused = true)]
 async fn a_longer_wait_than_the_policy_allows_is_an_error_at_once() {
     on_both_savers(|saver| async move {

@@ -1,4 +1,4 @@
-//! The lock file of states and graphs says what changed, and what that is to stored threads.
+//! The lock file of states and graphs reports changes, and their effect on stored threads.
 
 use superstep::lock::{self, LockError};
 use superstep::prelude::*;

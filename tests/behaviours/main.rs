@@ -1,6 +1,6 @@
-//! How runs behave: one family of behaviours a file, each test a sentence.
+//! Behaviours of runs: one family of behaviours per file; the name of each test is a sentence.
 //!
-//! No test sleeps or reads a clock: what takes time runs on tokio's paused clock.
+//! No test sleeps or reads a clock: tests that take time run on tokio's paused clock.
 
 mod blocking;
 mod breakpoints;

@@ -1,4 +1,4 @@
-//! Merging that fails: nothing of the superstep is stored, and nothing that its tasks did is lost.
+//! Failed merges: nothing of the superstep is stored, and no result of its tasks is lost.
 
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ async fn what_ran_before_a_failed_merge_does_not_run_again() {
     .await;
 }
 
-/// It was stored as `null`, and the thread could not be read any more.
+/// It used to be stored as `null`, and the thread could no longer be read.
 #[tokio::test]
 async fn m06_a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
     on_both_savers(|saver| async move {
@@ -116,7 +116,7 @@ async fn m06_a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
     .await;
 }
 
-/// A conversation that begins with something, and settings that do.
+/// A conversation and settings with initial values.
 #[derive(State, Clone, Debug, PartialEq)]
 struct Begun {
     #[reducer(Append)]
@@ -131,7 +131,7 @@ impl Default for Begun {
     }
 }
 
-/// Readers fold operations from an empty collection, so what a field began with was gone after a resume.
+/// Readers fold operations from an empty collection, so the initial value of a field was lost after a resume.
 #[tokio::test]
 async fn what_a_collection_begins_with_is_stored_before_it_grows() {
     on_both_savers(async |saver| {

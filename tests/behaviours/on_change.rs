@@ -1,4 +1,4 @@
-//! Threads that a program with other nodes, or another state, wrote last.
+//! Threads last written by a program with other nodes or another state.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ mod broken {
     }
 }
 
-/// Nodes one after the other, of which `ask` asks.
+/// A chain of nodes; `ask` asks.
 fn chain<S: State>(
     saver: &Arc<dyn Checkpointer>,
     nodes: &[&'static str],

@@ -1,4 +1,4 @@
-//! What runs when, and in which order writes are merged.
+//! The order of tasks, and of merged writes.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,7 @@ async fn mark(task: TaskInfo) -> Update<Log> {
     Log::update().v([task.node().as_str()])
 }
 
-/// A worker whose item is a number, and says so.
+/// A worker that writes the number that is its item.
 async fn work(item: Input<u32>) -> Update<Log> {
     Log::update().v([format!("w{}", *item)])
 }
@@ -231,7 +231,7 @@ async fn a13_a_join_is_reset_when_it_fires() {
     assert_eq!(ran(g, &[]).await, ["a", "b", "d1", "a", "b", "d2"]);
 }
 
-/// Goes to `a` or to `b`, as the last entry says; `d` waits for both.
+/// Goes to `a` or to `b`, depending on the last entry; `d` waits for both.
 fn half_a_join() -> Graph<Log> {
     let mut g = StateGraph::<Log>::new("half");
     let [a, b, d] = marks(&mut g, ["a", "b", "d"]);
@@ -248,7 +248,7 @@ fn half_a_join() -> Graph<Log> {
     g.compile().expect("each source can be reached")
 }
 
-/// In LangGraph the half that arrived in one turn counts in the next.
+/// In LangGraph a source that arrived in one turn counts in the next.
 #[tokio::test]
 async fn a14_a_join_that_was_left_half_complete_begins_anew_with_the_next_turn() {
     on_both_savers(async |saver| {

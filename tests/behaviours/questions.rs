@@ -1,4 +1,4 @@
-//! Small programs with questions: what LangGraph does with them, or what is right.
+//! Small programs with questions, with the outcomes of LangGraph, or with the right ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -250,7 +250,7 @@ enum Fan {
     Out(Vec<String>),
 }
 
-/// One task of `w` per item; `w` asks about the items that are to be asked about.
+/// One task of `w` per item; `w` asks about some of the items.
 fn fan(
     items: &'static [&'static str],
     about: &'static str,
@@ -300,7 +300,7 @@ async fn o11_a_question_of_one_item_keeps_the_others_and_their_order() {
     .await;
 }
 
-/// In Python `except Exception` catches the exception that an interrupt is. Here there is nothing to catch.
+/// In Python `except Exception` catches an interrupt, which is an exception. Here there is nothing to catch.
 #[tokio::test]
 async fn m04_a_question_cannot_be_swallowed() {
     on_both_savers(|saver| async move {

@@ -1,4 +1,4 @@
-//! Graphs as people write them for retrieval: a long and a short way, and an item per place.
+//! Typical graphs for retrieval: with a long and a short path, and with an item per source.
 
 use std::collections::BTreeSet;
 
@@ -100,7 +100,7 @@ async fn b14_a_branch_of_start_sends_an_item_per_entry_of_the_input() {
     assert_eq!(weather.locations, ["sf", "nyc"]);
 }
 
-/// Keeps its entries sorted, and those that come twice twice.
+/// Keeps its entries sorted, with duplicates.
 struct Sorted;
 
 impl superstep::reducer::Reducer<Vec<String>> for Sorted {
@@ -174,7 +174,7 @@ fn search_twice(by_branch: bool, stage: &Stage) -> Graph<Twice> {
     g.compile().expect("a sound graph").with_context(stage.clone())
 }
 
-/// The nodes as they finish; those that came from the cache are marked.
+/// The nodes in the order in which they finish; cached results are marked.
 async fn finished(graph: &Graph<Twice>) -> (Vec<String>, Twice) {
     let mut stream = graph.run(Twice::update().query("what is weather in sf")).stream().view(View::Tasks);
     let mut nodes = Vec::new();

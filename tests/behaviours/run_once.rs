@@ -41,13 +41,13 @@ async fn finished(thread: &Thread<Chat>, key: &str, text: &str) -> Vec<String> {
     run.finished().expect("nothing pauses").said
 }
 
-/// A request that is stopped before START has merged its input.
+/// A request that is stopped before START merges its input.
 async fn stored_only(thread: &Thread<Chat>, key: &str, text: &str) {
     let run = thread.run_once(key, said(text)).interrupt_before(START).await.expect("nothing runs");
     assert!(matches!(run.status, Status::Breakpoint { .. }), "{run:?}");
 }
 
-/// A client that had not heard of a reply ran its message again, and the thread had it twice.
+/// A client that had not received a reply used to run its message again, and the thread had it twice.
 #[tokio::test]
 async fn a_repeated_request_returns_its_result_and_runs_nothing() {
     on_both_savers(async |saver| {
@@ -56,7 +56,7 @@ async fn a_repeated_request_returns_its_result_and_runs_nothing() {
         let first = finished(&thread, "1", "a").await;
         assert_eq!(first, ["a", "re: a"]);
         assert_eq!(finished(&thread, "1", "a").await, first);
-        // Also when the conversation has gone on: what the client had asked for is what it had then.
+        // Also when the conversation has continued: the client gets the result of its own request.
         assert_eq!(finished(&thread, "2", "b").await, ["a", "re: a", "b", "re: b"]);
         assert_eq!(finished(&thread, "1", "a").await, first);
         assert_eq!(thread.head().await.expect("it ran").state().said.len(), 4);
@@ -77,7 +77,7 @@ async fn a_repeated_request_continues_what_failed() {
         thread.run_once("1", said("a")).await.expect_err("its node fails");
         stage.broken.mend("reply");
         assert_eq!(finished(&thread, "1", "a").await, ["a", "re: a"]);
-        // Also when another caller resumed the thread: what follows is the request's, too.
+        // Also when another caller resumed the thread: the steps that follow belong to the request.
         stage.broken.smash("reply");
         thread.run_once("2", said("b")).await.expect_err("its node fails");
         stage.broken.mend("reply");
@@ -97,11 +97,11 @@ async fn an_input_that_is_stored_and_not_merged_is_merged_once() {
         stored_only(&thread, "1", "a").await;
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.source(), head.state().said.len()), (Source::Input, 0));
-        // An edit on top of it leaves it waiting.
+        // After an edit it still waits.
         thread.edit(said("edited")).await.expect("no other edit is made");
         assert_eq!(finished(&thread, "1", "a").await, ["edited", "a", "re: a"]);
 
-        // Another input takes the place of one that waits, and the request adds it again.
+        // Another input replaces a waiting one, and the request adds it again.
         stored_only(&thread, "2", "b").await;
         assert_eq!(finished(&thread, "3", "c").await, ["edited", "a", "re: a", "c", "re: c"]);
         let all = ["edited", "a", "re: a", "c", "re: c", "b", "re: b"];
@@ -159,7 +159,7 @@ async fn a_request_whose_work_was_discarded_runs_once_more_without_its_input() {
         assert_eq!(finished(&thread, "1", "a").await, ["a", "b", "re: b"]);
         assert_eq!(finished(&thread, "1", "a").await, ["a", "b", "re: b"], "and that is its result");
         assert_eq!(finished(&thread, "2", "b").await, ["a", "b", "re: b", "re: re: b"]);
-        // One whose new turn is discarded before START is not taken for one that was never merged.
+        // A request whose new turn is discarded before START does not count as never merged.
         stage.broken.smash("reply");
         thread.run_once("3", said("c")).await.expect_err("its node fails");
         thread.run_once("4", said("d")).await.expect_err("its node fails");

@@ -1,4 +1,4 @@
-//! What a node knows of its run.
+//! Information about the run that a node can read.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -73,7 +73,7 @@ async fn k06_metadata_of_the_run_is_in_every_checkpoint_and_visible_to_nodes() {
     .await;
 }
 
-/// The ids that a task knows are those that others see.
+/// A task sees the same ids as others.
 #[tokio::test]
 async fn a_task_knows_the_ids_by_which_it_is_stored() {
     on_both_savers(|saver| async move {
@@ -98,7 +98,7 @@ async fn a_task_knows_the_ids_by_which_it_is_stored() {
     .await;
 }
 
-/// Starts something beside the node that waits for its cancellation.
+/// Spawns a task that waits for the cancellation of the node.
 async fn beside(task: TaskInfo, calls: Dep<Calls>) {
     let Dep(calls) = calls;
     tokio::spawn(async move {
@@ -136,7 +136,7 @@ async fn what_a_node_started_beside_itself_learns_of_the_end() {
     assert_eq!(told, ["attempt 1 was given up", "attempt 2 was given up", "waits", "waits"]);
 }
 
-/// Resolves at once when it is asked after the end.
+/// Resolves at once when it is awaited after the end.
 #[tokio::test]
 async fn a_run_that_is_over_is_cancelled_for_whoever_asks() {
     let mut g = StateGraph::<Log>::new("g");
@@ -155,7 +155,7 @@ async fn a_run_that_is_over_is_cancelled_for_whoever_asks() {
     assert!(task.is_cancelled());
 }
 
-/// LangGraph takes an input whose metadata names the run before as that run's, and ignores it.
+/// LangGraph treats an input whose metadata names the previous run as part of that run, and ignores it.
 #[tokio::test]
 async fn o04_an_input_counts_whatever_its_metadata_says() {
     on_both_savers(|saver| async move {

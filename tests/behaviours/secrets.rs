@@ -1,4 +1,4 @@
-//! Secret fields: what is told of them, live and rebuilt, and in documents.
+//! Secret fields in events, live and rebuilt, and in documents.
 
 use std::sync::{Arc, Mutex};
 
@@ -122,7 +122,7 @@ async fn secrets_are_in_no_event_and_no_document() {
     .await;
 }
 
-/// The operation is told, and for which field; only the operand is not.
+/// The event has the operation and the field, but not the operand.
 #[tokio::test]
 async fn that_a_secret_is_written_is_told() {
     let graph = graph().checkpointer(MemorySaver::new());
@@ -142,7 +142,7 @@ async fn that_a_secret_is_written_is_told() {
     assert_eq!(told, ["extend tokens \"<secret>\"", "set pin \"<secret>\"", "extend tokens \"<secret>\"",]);
 }
 
-/// A value of the wrong type is the secret all the same.
+/// A value of the wrong type is secret as well.
 #[tokio::test]
 async fn a_secret_that_does_not_fit_its_description_is_in_no_event() {
     on_both_savers(|saver| async move {
@@ -178,7 +178,7 @@ async fn a_secret_that_does_not_fit_its_description_is_in_no_event() {
     .await;
 }
 
-/// A decoder quotes what it cannot read.
+/// A decoder quotes a value that it cannot read.
 #[tokio::test]
 async fn a_secret_of_another_type_than_it_was_stored_with_is_in_no_error() {
     #[derive(State, Clone, Debug, Default)]
@@ -207,7 +207,7 @@ async fn a_secret_of_another_type_than_it_was_stored_with_is_in_no_error() {
     .await;
 }
 
-/// The ways in which code of a program may quote a secret when it fails.
+/// The ways in which failing code may quote a secret.
 #[derive(Clone, Copy, Debug)]
 enum Fails {
     Returning,
@@ -239,7 +239,7 @@ fn fail(fails: Fails, password: &str) -> Result<Update<Login>, NodeError> {
     }
 }
 
-/// All that is told of a run in which a node fails with a text that quotes the password.
+/// All output of a run in which a node fails with a text that quotes the password.
 async fn told_of_failure(
     saver: Arc<dyn superstep::checkpoint::Checkpointer>,
     fails: Fails,
@@ -313,7 +313,7 @@ fn a_lens_from_a_secret_field_to_one_that_is_not_is_a_problem() {
     compile(Lens::new().give(Login::NAME, Login::PASSWORD)).expect("a secret may be made of what is none");
 }
 
-/// Gives it what it wants. Returns how many checkpoints were read for it.
+/// Provides the checkpoints that it requests. Returns their number.
 async fn learn(past: &mut SecretPast, saver: &Arc<dyn Checkpointer>) -> usize {
     let mut read = 0;
     while let Some((thread, from, limit)) = past.wanted() {
@@ -357,7 +357,7 @@ async fn what_was_ever_secret_is_learned_page_by_page_and_then_only_what_is_new(
     .await;
 }
 
-/// What in it was secret was known on the subgraph's thread alone.
+/// Only the subgraph's thread knew which part was secret.
 #[tokio::test]
 async fn a_question_whose_subgraph_is_gone_is_one_of_which_nobody_knows_what_is_secret() {
     on_both_savers(async |saver| {

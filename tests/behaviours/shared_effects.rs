@@ -1,4 +1,4 @@
-//! Two runs that go on with one thread at once: what one of them does to the outside world the other does not do as well.
+//! Two concurrent runs of one thread: an effect of one of them is not repeated by the other.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct Log {
     said: Vec<String>,
 }
 
-/// Charges once both runs are there; `slowly`, so that the other comes to it meanwhile.
+/// Charges when both runs have arrived; `slowly`, so that the other one reaches the effect meanwhile.
 fn charging(stage: &Stage, both: &Arc<Barrier>, fails_first: bool) -> Graph<Log> {
     let both = Arc::clone(both);
     let charge = move |fx: Effects, ask: Ask<String, bool>, calls: Dep<Calls>| {
@@ -50,7 +50,7 @@ async fn an_effect_of_two_runs_happens_once_and_both_have_its_value() {
                 thread.run(Log::default()).await.expect("it asks").interrupted().expect("one question");
             let other = graph.thread(format!("t{round}"));
             let (first, second) = tokio::join!(thread.answer_to(asked[0].id, &true).into_future(), async {
-                // The other run finds the answer and goes on, too.
+                // The other run finds the answer and continues, too.
                 while other.head().await.expect("it ran").interrupts().len() == 1 {
                     tokio::task::yield_now().await;
                 }
@@ -109,7 +109,7 @@ async fn a_run_that_was_dropped_in_an_effect_leaves_it_unknown_to_the_other() {
             _ = &mut first => panic!("it never ends"),
             () = async { while stage.calls.of("pay") == 0 { tokio::task::yield_now().await; } } => {}
         }
-        // Somebody else goes on with the thread, and waits for what the first run has in flight.
+        // Another run continues the thread, and waits for the effect that the first run has in flight.
         let (dropped, error) = tokio::join!(
             async {
                 sleep(Duration::from_millis(5)).await;
@@ -124,7 +124,7 @@ async fn a_run_that_was_dropped_in_an_effect_leaves_it_unknown_to_the_other() {
     .await;
 }
 
-/// Two people answer two questions of one thread at the same moment, and each goes on with it.
+/// Two people answer two questions of one thread at the same moment, and each continues it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_answers_at_once_do_everything_once() {
     on_both_savers(async |saver| {
@@ -170,8 +170,8 @@ async fn two_answers_at_once_do_everything_once() {
     .await;
 }
 
-/// Two runs used to draw two values for one task: the journal kept the first, and the checkpoint what followed from the
-/// one that was faster afterwards.
+/// Two runs used to draw two values for one task: the journal kept the first, and the checkpoint contained results of
+/// the run that was faster afterwards.
 #[tokio::test]
 async fn a_value_that_two_runs_draw_is_one_value() {
     on_both_savers(async |saver| {
@@ -185,7 +185,7 @@ async fn a_value_that_two_runs_draw_is_one_value() {
             let value = fx.random().await;
             calls.note("drawn");
             if is_first {
-                // Who drew second has all the time to be faster now.
+                // The run that drew second has time to be faster now.
                 sleep(Duration::from_millis(20)).await;
             }
             Log::update().said([value.to_string()])

@@ -1,4 +1,4 @@
-//! Spans: what subscribers of `tracing` are told of a run.
+//! Spans of a run for subscribers of `tracing`.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -87,7 +87,7 @@ impl Subscriber for Spans {
 }
 
 impl Spans {
-    /// Each span as a line, indented by how deep it is. Ids of runs are left out.
+    /// Each span as a line, indented by its depth. Ids of runs are left out.
     fn lines(&self) -> Vec<String> {
         let kept = self.0.lock().expect("nothing panics");
         let depth = |span: &Span| {
@@ -105,11 +105,11 @@ impl Spans {
     }
 }
 
-/// A second subscriber, which nobody is told of. With only one, a span that another test's thread comes to first
-/// would ask that thread's subscriber, which is none, and stay off for all.
+/// A second, unused subscriber. With only one, a span that another test's thread enters first would ask that thread's
+/// subscriber, which does not exist, and stay disabled for all.
 static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Spans::default()));
 
-/// Tells `spans` what this thread does.
+/// Records the spans of this thread in `spans`.
 fn listen(spans: &Spans) -> DefaultGuard {
     LazyLock::force(&SECOND);
     tracing::subscriber::set_default(spans.clone())

@@ -1,4 +1,4 @@
-//! A thread written under another schema loads, and goes on correctly.
+//! A thread written under another schema loads, and continues correctly.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use superstep::run::ThreadError;
 
 use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
 
-/// The state as it was.
+/// The old state.
 mod old {
     use super::*;
 
@@ -25,7 +25,7 @@ mod old {
     }
 }
 
-/// The state as it is: reordered, `text` renamed, `gone` removed, `title` added.
+/// The new state: reordered, `text` renamed, `gone` removed, `title` added.
 mod new {
     use super::*;
 
@@ -43,7 +43,7 @@ mod new {
     }
 }
 
-/// The program before: `a` beside `b`, then `end`.
+/// The old program: `a` beside `b`, then `end`.
 fn before(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<old::Essay> {
     async fn step(
         task: TaskInfo,
@@ -68,7 +68,7 @@ fn before(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<old::Essay> {
     graph.shared_checkpointer(saver)
 }
 
-/// The program after: the same nodes over the new state. `b` writes the new field where `titled` says so.
+/// The new program: the same nodes over the new state. `b` writes the new field if `titled` is set.
 fn after(stage: &Stage, saver: Arc<dyn Checkpointer>, titled: bool) -> Graph<new::Essay> {
     let mut g = StateGraph::<new::Essay, Stage>::new("essay");
     let step = move |task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>| async move {
@@ -132,7 +132,7 @@ async fn a_new_turn_goes_on_from_the_old_state() {
         assert_eq!((essay.cost, essay.title.as_str(), essay.draft.as_str()), (16, "of b", "of a"));
         assert_eq!(thread.head().await.expect("it loads").into_state(), essay, "and it was stored so");
 
-        // The program before still reads what it wrote.
+        // The old program still reads its own checkpoints.
         let old = before(&Stage::default(), saver).thread("t");
         let history = old.history().expect("a store").collect().await.expect("it reads");
         let first = old.at(history[history.len() - 2].id).await.expect("it loads");
@@ -165,8 +165,8 @@ async fn finished_tasks_of_the_old_program_stay_finished() {
     .await;
 }
 
-/// Results recorded on top of a checkpoint of the old schema used to name fields by their new numbers, and
-/// were read back by the old ones: what `b` wrote came out in other fields.
+/// Results recorded on a checkpoint of the old schema used to name fields by their new numbers, and were read by the
+/// old ones: the writes of `b` appeared in other fields.
 #[tokio::test]
 async fn results_recorded_under_both_schemas_are_read_by_the_right_one() {
     on_both_savers(|saver| async move {
@@ -178,7 +178,7 @@ async fn results_recorded_under_both_schemas_are_read_by_the_right_one() {
             let graph = before(&stage, Arc::clone(&saver));
             let input = old::Essay::update().facts(["in"]);
             graph.thread(name.as_str()).run(input).await.expect_err("both are broken");
-            // Under the new schema b finishes, and a fails once more.
+            // Under the new schema b finishes, and a fails again.
             stage.broken.mend("b");
             stage.calls.take();
             let thread = after(&stage, Arc::clone(&saver), titled).thread(name.as_str());
@@ -188,14 +188,14 @@ async fn results_recorded_under_both_schemas_are_read_by_the_right_one() {
             assert_eq!(essay.facts, ["in", "a", "b", "end"]);
             assert_eq!((essay.cost, essay.draft.as_str()), (3, "of a"));
             assert_eq!(essay.title, if titled { "of b" } else { "" });
-            // What the old schema has a name for was kept; what it has none for could not be.
+            // Fields of the old schema were kept; others could not be stored.
             assert_eq!(stage.calls.of("b"), if titled { 2 } else { 1 });
         }
     })
     .await;
 }
 
-/// An edit writes the new schema; results and a waiting input that it took along kept the numbers of the old.
+/// An edit writes the new schema; the results and the waiting input that it copied kept the numbers of the old one.
 #[tokio::test]
 async fn an_edit_takes_unfinished_work_along_into_the_new_schema() {
     on_both_savers(|saver| async move {

@@ -1,4 +1,4 @@
-//! A thread written under an older version of the state goes through the migrations.
+//! Threads written under an older version of the state are migrated.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use superstep::state::LoadError;
 
 use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
 
-/// The states as they were, and as they are: the type of `tags` changed twice, and `cost` changed its unit.
+/// The old and the new states: the type of `tags` changed twice, and `cost` changed its unit.
 mod versions {
     use super::*;
 
@@ -60,7 +60,7 @@ mod versions {
 
 use versions::{Essay, EssayV1, EssayV2};
 
-/// A graph over a state: `a` and `b` side by side, then `end`. Nodes say the fact of their name.
+/// A graph over a state: `a` and `b` side by side, then `end`. Each node writes the fact with its name.
 fn graph<S: State>(stage: &Stage, saver: Arc<dyn Checkpointer>, fact: fn(String) -> S::Update) -> Graph<S> {
     let mut g = StateGraph::<S, Stage>::new("essay");
     let step = move |task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>, fx: Effects| async move {
@@ -101,7 +101,7 @@ fn ended<S: State>(run: Result<Run<S>, RunError>) -> S {
     run.expect("no node fails").finished().expect("no pause")
 }
 
-/// The nodes that ran, without what they thought.
+/// The nodes that ran, without their reasoning.
 fn ran(stage: &Stage) -> Vec<String> {
     let mut ran = stage.calls.take_sorted();
     ran.retain(|noted| noted != "think");
@@ -227,7 +227,7 @@ async fn a_migration_that_fails_or_panics_is_an_error_that_names_it() {
     .await;
 }
 
-/// Results are writes in the fields of the older version; a migration is given states.
+/// Results are writes to fields of the older version; a migration converts states.
 #[tokio::test]
 async fn finished_tasks_of_an_older_version_run_again_with_their_effects() {
     on_both_savers(|saver| async move {

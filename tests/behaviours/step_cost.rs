@@ -1,4 +1,5 @@
-//! The cost of a superstep: copies of the state and looks at its items are counted, and none grows with the state.
+//! The cost of a superstep: the tests count copies of the state and accesses to its items; neither grows with the
+//! state.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -21,7 +22,7 @@ impl Counted {
     }
 }
 
-/// A field that is large, so to speak: its copies are counted.
+/// A stand-in for a large field: its copies are counted.
 #[derive(Debug, Default)]
 struct Large(Counted);
 
@@ -53,7 +54,7 @@ async fn add(work: Snapshot<Work>) -> Update<Work> {
     Work::update().done([u32::try_from(work.done.len()).expect("few")])
 }
 
-/// A branch used to decide on a copy of the whole state, so 8,000 messages took 23 s instead of 0.03 s.
+/// A branch used to decide on a copy of the whole state: 8,000 messages took 23 s instead of 0.03 s.
 #[tokio::test]
 async fn a_branch_of_the_only_node_of_a_superstep_copies_nothing() {
     const STEPS: usize = 100;
@@ -71,7 +72,7 @@ async fn a_branch_of_the_only_node_of_a_superstep_copies_nothing() {
     assert!(copies <= 2, "{copies} copies in {STEPS} supersteps");
 }
 
-/// A wide superstep used to copy its state for each task that writes and branches.
+/// A wide superstep used to copy its state for each task with writes and branches.
 #[tokio::test]
 async fn branches_of_a_wide_superstep_share_a_copy() {
     const TASKS: u32 = 200;
@@ -171,7 +172,7 @@ async fn on_saver(graph: Graph<Work>) {
     assert!(!thread.head().await.expect("it ran").state().rung);
 }
 
-/// What a node holds on to is the snapshot: the writes that its branches see are not in it.
+/// A node keeps the snapshot: the writes that its branches see are not in it.
 #[tokio::test]
 async fn a_snapshot_that_is_kept_does_not_change() {
     let kept: Arc<Mutex<Vec<Snapshot<Work>>>> = Arc::default();
@@ -198,7 +199,7 @@ async fn a_snapshot_that_is_kept_does_not_change() {
     assert_eq!(kept, [0, 1, 2]);
 }
 
-/// The number of times that the id of a note was looked at.
+/// The number of times that the id of a note was read.
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The time that a superstep may take.
+//! The time limit of a superstep.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ struct Log {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// `slow` takes so long, and `quick` less than half a second, side by side.
+/// `slow` takes the given time, and `quick` less than half a second, side by side.
 fn graph(stage: &Stage, long: Duration) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let quick = g.node("quick", |calls: Dep<Calls>| async move {
@@ -72,14 +72,14 @@ async fn every_superstep_has_the_time_for_itself() {
     let graph = g.compile().expect("sound").step_timeout(SECOND);
     let run = graph.run(Log::update()).await.expect("each is quick enough");
     assert_eq!(run.state.ran, ["a", "b", "c"]);
-    // A request has its own.
+    // A request may set its own limit.
     let error = graph.run(Log::update()).step_timeout(SECOND / 2).await.expect_err("none is that quick");
     assert!(matches!(error, RunError::StepTimedOut { step: 1, .. }), "{error}");
     let run = graph.run(Log::update()).step_timeout(Duration::MAX).await.expect("there is time");
     assert_eq!(run.status, Status::Finished);
 }
 
-/// The time also passes while nobody asks the handle of a streamed run for events.
+/// The time also passes while the handle of a streamed run is not polled.
 #[tokio::test(start_paused = true)]
 async fn b27_a_superstep_whose_consumer_hangs_takes_too_long_as_well() {
     let stage = Stage::default();

@@ -101,7 +101,7 @@ async fn b79_many_nodes_at_once_write_one_entry() {
     .await;
 }
 
-/// A write is no part of the superstep: it is there at once, it stays when its node fails, and a node that runs
+/// A write is not part of the superstep: it is visible at once, it stays when its node fails, and a node that runs
 /// again writes it again, which changes nothing.
 #[tokio::test]
 async fn a_write_is_there_at_once_and_stays_when_its_node_fails() {
@@ -260,7 +260,7 @@ async fn an_entry_is_gone_when_its_time_has_come() {
         let found = store.search(Search::under(&[]).expect("the root").words("x")).await.expect(works);
         assert_eq!(found.len(), 2);
         assert!(!store.delete(&["codes"], "a").await.expect(works), "it was not there");
-        // One that comes after is new, and not the old one updated.
+        // A later entry is new, not an update of the old one.
         store.put_for(&["codes"], "d", "x", second).await.expect(works);
         hand.set(9_000);
         store.put(&["codes"], "d", "x").await.expect(works);
@@ -337,7 +337,7 @@ async fn both_stores_find_the_same() {
             let expected: Vec<_> = expected.into_iter().map(|place| format!("users/{place}")).collect();
             assert_eq!(found, expected, "{shown}");
         }
-        // What is written anew is found by its new words only, and what is deleted by none.
+        // A rewritten entry is found by its new words only, and a deleted one by none.
         store.put(&["users", "ada"], "1", "tea").await.expect(works);
         store.delete(&["users", "bob"], "3").await.expect(works);
         let found = store.search(users().words("coffee")).await.expect(works);
@@ -346,7 +346,7 @@ async fn both_stores_find_the_same() {
     .await;
 }
 
-/// Nothing that people type means anything to the index but its words.
+/// The index treats everything in a query as words.
 #[tokio::test]
 async fn hostile_searches_are_words_like_others() {
     on_both_stores(|store, _| async move {
@@ -399,7 +399,7 @@ async fn a_store_in_a_file_is_there_for_the_next_program_beside_its_checkpoints(
         let other = Store::new(SqliteStore::open(&path).await.expect("it opens"));
         assert_eq!(other.get(&["a"], "runs").await.expect(works), Some(runs));
     }
-    // A row that was changed by another hand is damaged, and no value.
+    // A row that another program changed is damaged, and is not returned.
     let file = rusqlite::Connection::open(&path).expect("it is a database");
     file.execute("UPDATE item SET value = '7'", []).expect("it is not locked");
     let store = Store::new(SqliteStore::open(&path).await.expect("it opens"));

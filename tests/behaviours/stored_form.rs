@@ -1,4 +1,4 @@
-//! What a checkpoint holds, and what it costs.
+//! The content and the cost of a checkpoint.
 
 use superstep::checkpoint::Source;
 use superstep::driver::state::Logged;
@@ -13,7 +13,8 @@ struct Log {
     n: u32,
 }
 
-/// LangGraph stores a version of every channel, START and the edges included, and what each node has seen of them.
+/// LangGraph stores a version of every channel, including START and the edges, and the versions that each node has
+/// seen.
 #[tokio::test]
 async fn j07_a_checkpoint_holds_what_changed_what_ran_and_what_is_next() {
     on_both_savers(async |saver| {

@@ -1,4 +1,4 @@
-//! Streams: views of the log, back-pressure, and feeds for those who do not drive the run.
+//! Streams: views of the log, back-pressure, and feeds for subscribers that do not drive the run.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn line(event: &RunEvent) -> String {
     }
 }
 
-/// What a request shows through views.
+/// The events of a request in the given views.
 async fn seen(request: RunRequest<Log>, views: impl Into<Views>) -> Vec<String> {
     let mut stream = request.stream().view(views);
     let mut lines = Vec::new();
@@ -228,7 +228,7 @@ async fn k07_a_breakpoint_is_shown_like_a_question() {
     .await;
 }
 
-/// What a value in the state cost: how often it was encoded.
+/// The cost of a value in the state: the number of times that it was encoded.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(from = "u8")]
 struct Counted(Arc<Count>);
@@ -323,7 +323,7 @@ fn chatty(calls: &Calls, events: u32) -> Graph<Log> {
     g.compile().expect("sound")
 }
 
-/// What tasks in flight emitted used to pile up without a limit while nobody asked for events.
+/// Events of tasks in flight used to accumulate without a limit while the stream was not polled.
 #[tokio::test]
 async fn tasks_are_held_up_while_nobody_asks_for_events_and_nothing_is_lost() {
     let calls = Calls::default();
@@ -345,7 +345,7 @@ async fn tasks_are_held_up_while_nobody_asks_for_events_and_nothing_is_lost() {
     assert_eq!(stream.finish().await.expect("no node fails").state.v, ["a", "b"]);
 }
 
-/// In LangGraph what ran on meanwhile is lost, and runs again.
+/// In LangGraph the work done meanwhile is lost, and runs again.
 #[tokio::test]
 async fn n02_a_stream_that_is_dropped_leaves_a_thread_that_can_be_resumed() {
     on_both_savers(|saver| async move {
@@ -418,7 +418,7 @@ async fn subscribers_see_the_run_and_may_come_back_where_they_were() {
     assert_eq!(numbers(&whole), (0..whole.len() as u64).collect::<Vec<_>>());
     let back = received(feed.subscribe_from(last.expect("it saw some") + 1)).await;
     assert_eq!(back, whole[5..]);
-    // The run is over: nothing is still to come, and everything is still there.
+    // The run has ended: no event follows, and all events are still there.
     assert_eq!(received(feed.subscribe()).await, []);
     assert_eq!(received(feed.subscribe_from(0)).await, whole);
     let asked = run.await.expect("nothing panics").expect("no node fails").interrupted();
@@ -437,7 +437,7 @@ async fn a_subscriber_that_is_too_slow_is_told_what_it_missed() {
     assert_eq!(numbers(&all), (to + 1..to + 17).collect::<Vec<_>>());
     let Some(Received::Event(last)) = all.last() else { panic!("{all:?}") };
     assert!(matches!(last.kind, EventKind::RunFinished { .. }));
-    // A view does not make what is missing look shorter.
+    // A view does not change the reported number of missing events.
     let seen = received(feed.subscribe_from(3).view(View::Checkpoints)).await;
     assert_eq!(seen, [Received::Missed { from: 3, to }]);
 }

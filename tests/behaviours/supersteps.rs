@@ -19,7 +19,7 @@ async fn mark(task: TaskInfo) -> Update<Log> {
     Log::update().ran([task.node().to_string()])
 }
 
-/// Writes its own name and what it saw.
+/// Writes its own name and the state that it saw.
 async fn look(task: TaskInfo, log: Snapshot<Log>) -> Update<Log> {
     Log::update().ran([format!("{}{:?}", task.node(), log.ran)])
 }
@@ -134,7 +134,7 @@ async fn b13_the_input_goes_through_the_reducers() {
     assert_eq!((log.cost, log.ran.len()), (4, 4), "the second turn adds to the first");
 }
 
-/// A graph of `a` and `b`, side by side, which write what is given.
+/// A graph of `a` and `b`, side by side, with the given writes.
 fn side_by_side(a: fn() -> Update<Log>, b: fn() -> Update<Log>) -> Graph<Log> {
     let mut g = StateGraph::<Log>::new("g");
     for (name, update) in [("a", a), ("b", b)] {
@@ -215,7 +215,7 @@ async fn a_branch_sees_the_writes_of_its_own_node_and_of_no_sibling() {
     assert_eq!(run.state.ran, ["in", "a", "b", "alone"]);
 }
 
-/// Own writes used to be copied by way of their stored form, which a transient field has none of.
+/// Own writes used to be copied through their stored form, which a transient field does not have.
 #[tokio::test]
 async fn a_branch_sees_its_nodes_writes_to_fields_that_are_not_stored() {
     let mut g = StateGraph::<Log>::new("g");
@@ -288,7 +288,7 @@ async fn a_value_for_one_superstep_is_seen_by_the_next_only() {
     assert_eq!(run.state.heard, [true, true, false]);
 }
 
-/// That the field had to go out was read off what the last superstep wrote: an edit in between made it stay.
+/// The reset of the field depended on the writes of the last superstep: an edit in between used to prevent it.
 #[tokio::test]
 async fn a_value_for_one_superstep_goes_out_after_a_resume_and_after_an_edit() {
     crate::support::on_both_savers(|saver| async move {

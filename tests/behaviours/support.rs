@@ -1,4 +1,4 @@
-//! What the behaviour tests share: nodes that tell what they did, and both savers.
+//! Shared by the behaviour tests: nodes that note their actions, and both savers.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -28,7 +28,7 @@ where
     drop(name);
 }
 
-/// A graph whose only node is given; `policy` says how it is run.
+/// A graph with only the given node; `policy` sets its policies.
 pub(crate) fn only<S, Signature, N>(
     node: N,
     stage: &Stage,
@@ -62,12 +62,12 @@ pub(crate) async fn run_or_resume<S: State>(thread: &Thread<S>) -> Result<Run<S>
     }
 }
 
-/// How long something may take in a test where it is to take too long: what is beside it has to be done by then, and on a busy machine
-/// that may take the longer times.
+/// A time limit for tests of something that takes too long: work beside it must finish within it, which takes longer on
+/// a busy machine.
 pub(crate) const TOO_LONG: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(5), Duration::from_secs(50)];
 
-/// Says which saver a failed test ran on.
+/// Prints the saver of a failed test.
 struct NameOnPanic(&'static str);
 
 impl Drop for NameOnPanic {
@@ -79,7 +79,7 @@ impl Drop for NameOnPanic {
     }
 }
 
-/// What nodes did, in order.
+/// The notes of nodes, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls(Arc<Mutex<Vec<String>>>);
 
@@ -88,17 +88,17 @@ impl Calls {
         self.lock().push(what.into());
     }
 
-    /// How often this was noted.
+    /// The number of notes with this text.
     pub(crate) fn of(&self, what: &str) -> usize {
         self.lock().iter().filter(|noted| *noted == what).count()
     }
 
-    /// Everything so far; forgets it.
+    /// Returns all notes and clears them.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Everything so far, sorted; forgets it. For what several tasks did at once.
+    /// Returns all notes, sorted, and clears them. For notes of concurrent tasks.
     pub(crate) fn take_sorted(&self) -> Vec<String> {
         let mut all = self.take();
         all.sort();
@@ -110,7 +110,7 @@ impl Calls {
     }
 }
 
-/// Which nodes are broken at the moment.
+/// The nodes that are broken at the moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Broken(Arc<Mutex<BTreeSet<String>>>);
 

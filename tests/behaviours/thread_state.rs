@@ -1,4 +1,5 @@
-//! A thread as it stands, beside its latest checkpoint; and copies of checkpoints, from which it goes on.
+//! The current state of a thread, compared with its latest checkpoint; and copies of checkpoints, from which it
+//! continues.
 
 use std::sync::Arc;
 
@@ -167,7 +168,7 @@ async fn d12_the_state_of_a_pause_shows_the_questions() {
         let schema: serde_json::Value =
             open[0].answer_schema.as_ref().expect("the node is there").decode().expect("a schema");
         assert_eq!(schema["type"], "string");
-        // The same ids in every process, at every look.
+        // The same ids in every process, at every read.
         assert_eq!(thread.state().await.expect("it ran"), live);
         let view = thread.head().await.expect("it ran").view();
         let asked = &view.tasks[0].interrupts[0];
@@ -237,7 +238,7 @@ async fn lines(thread: &Thread<Log>) -> Vec<String> {
     lines
 }
 
-/// LangGraph lists both branches in one history. Here a history is one branch, and the other is found by id.
+/// LangGraph lists both branches in one history. Here a history is one branch, and the other one is found by id.
 #[tokio::test]
 async fn f01_b58_b63_a_thread_goes_on_from_an_earlier_checkpoint_on_a_branch_of_its_own() {
     on_both_savers(|saver| async move {
@@ -364,7 +365,7 @@ async fn l16_the_head_of_a_thread_is_what_was_written_last() {
     .await;
 }
 
-/// LangGraph's `test_fork_does_not_apply_pending_writes`: what `a` had given is not added once more.
+/// LangGraph's `test_fork_does_not_apply_pending_writes`: the result of `a` is not added again.
 #[tokio::test]
 async fn b71_an_edit_of_a_copy_does_not_apply_results_of_the_original() {
     on_both_savers(|saver| async move {

@@ -1,4 +1,4 @@
-//! Threads: which graph and which input they take, and what a graph that changed makes of them.
+//! Threads: the graphs and inputs that they accept, and threads of changed graphs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ fn chain<const N: usize>(name: &str, nodes: [&str; N], stage: &Stage) -> Graph<L
     g.compile().expect("sound").with_context(stage.clone())
 }
 
-/// The graph most of these threads are of.
+/// The graph of most of these threads.
 fn abc(saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     chain("chain", ["a", "b", "c"], &Stage::default()).shared_checkpointer(saver)
 }
@@ -63,8 +63,8 @@ async fn a_whole_state_is_for_a_new_thread() {
     .await;
 }
 
-/// Another graph with nodes of the same names used to run them, effects and all, and to be refused only when
-/// it stored the first superstep.
+/// Another graph with the same node names used to run its nodes, with their effects, and was refused only when it
+/// stored the first superstep.
 #[tokio::test]
 async fn a_thread_belongs_to_the_graph_that_first_ran_it() {
     on_both_savers(|saver| async move {
@@ -143,7 +143,7 @@ async fn threads_are_listed_with_what_is_left_to_do() {
     .await;
 }
 
-/// A clock that runs backwards, and ids that tell its time.
+/// A clock that runs backwards, and ids that contain its time.
 struct Backwards(AtomicU64);
 
 impl Ambient for Backwards {
@@ -179,7 +179,7 @@ async fn m03_a_clock_that_steps_back_hides_nothing() {
     .await;
 }
 
-/// Steps go on over the turns of a thread.
+/// Step numbers continue over the turns of a thread.
 #[tokio::test]
 async fn f16_the_steps_of_a_second_turn_follow_those_of_the_first() {
     on_both_savers(async |saver| {

@@ -1,4 +1,4 @@
-//! Timeouts: an attempt that takes too long, or shows no sign of life, is given up.
+//! Timeouts: an attempt that takes too long, or has no heartbeat, is dropped.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ async fn signs_of_life_keep_an_attempt_going() {
             task.heartbeat();
         }
     };
-    // Also where nobody observes the run.
+    // Also if no observer is set.
     let emits = |emit: Emit| async move {
         for at in 0..10 {
             sleep(secs(4)).await;
@@ -101,8 +101,8 @@ async fn signs_of_life_keep_an_attempt_going() {
     }
 }
 
-/// The node itself is not polled while another task does its work: the attempt must hear of signs of life from
-/// there, to the instant.
+/// The node itself is not polled while another tokio task does its work: the attempt must notice heartbeats from there
+/// at once.
 #[tokio::test(start_paused = true)]
 async fn signs_of_life_may_come_from_a_task_that_the_node_spawned() {
     let node = |task: TaskInfo| async move {
@@ -156,8 +156,8 @@ async fn a_dead_attempt_gives_no_sign_of_life() {
     assert_eq!((failure.attempt, began.elapsed()), (2, secs(10)));
 }
 
-/// A node that used up the budget of tokio's cooperative scheduling in each of its polls kept its timeout from
-/// being looked at, and ran for ever.
+/// A node that used up tokio's cooperative budget in each poll used to prevent its timeout from being checked, and ran
+/// forever.
 #[tokio::test(start_paused = true)]
 async fn b35_a_busy_node_cannot_keep_its_timeout_away() {
     async fn busy() {
@@ -206,7 +206,7 @@ async fn b35_what_a_timed_out_attempt_did_is_discarded() {
     assert_eq!(stage.calls.take(), ["cancelled true"]);
 }
 
-/// In LangGraph an item may have a timeout of its own, in the place of its node's.
+/// In LangGraph an item may have a timeout that replaces that of its node.
 #[tokio::test(start_paused = true)]
 async fn b37_items_that_need_another_timeout_go_to_a_node_of_their_own() {
     #[derive(Route, Serialize, Deserialize)]
@@ -249,11 +249,11 @@ async fn the_longest_times_there_are_never_end() {
     run.expect("no time is over").finished().expect("to the end");
 }
 
-/// Stores intents and outcomes; whoever waits for the first one waits until somebody says so.
+/// Stores intents and outcomes; the call that stores the first one waits for a signal.
 struct Slow {
     saver: Arc<dyn Checkpointer>,
     slow: Entry,
-    /// Whether it waits before it stores it, or after.
+    /// `true` if it waits before it stores the entry, `false` for after.
     before: bool,
     was_asked: AtomicBool,
     go_on: Arc<Notify>,
@@ -267,7 +267,7 @@ enum Entry {
 }
 
 impl Slow {
-    /// Does what stores an entry, slowly if it is the first of the slow kind.
+    /// Stores an entry, slowly if it is the first of the slow kind.
     async fn slowly<T>(&self, entry: Entry, stored: impl Future<Output = T>) -> T {
         let is_slow = entry == self.slow && !self.was_asked.swap(true, Ordering::SeqCst);
         if is_slow && self.before {
@@ -302,9 +302,9 @@ impl Around for Slow {
     }
 }
 
-/// An attempt was given up while its intent was being stored. The next one found the intent, took it for that of another
-/// run, and gave up the whole run for it. An attempt may also be given up while its outcome is being stored: the next one
-/// has its value.
+/// A timeout used to end an attempt while its intent was being stored. The next attempt found the intent, took it for
+/// that of another run, and failed the whole run. A timeout may also end an attempt while its outcome is being stored:
+/// the next attempt uses its value.
 #[tokio::test]
 async fn an_attempt_goes_on_from_the_journal_of_one_that_was_given_up() {
     let cases = [Entry::Intent, Entry::Outcome].into_iter().flat_map(|slow| [(slow, true), (slow, false)]);
@@ -321,8 +321,8 @@ async fn an_attempt_goes_on_from_the_journal_of_one_that_was_given_up() {
     }
 }
 
-/// Lets an attempt be given up in the middle of storing an entry of the journal. Returns whether the next one continues from
-/// there; on a busy machine that one may take too long as well.
+/// Lets an attempt time out while it stores an entry of the journal. Returns whether the next attempt continues from
+/// there; on a busy machine that attempt may time out as well.
 async fn goes_on_from_the_journal(
     saver: Arc<dyn Checkpointer>,
     slow: Entry,

@@ -19,7 +19,7 @@ impl Around for Careless {
             let head = self.0.history(&commit.thread, At::Head, 1).await?;
             let expected = head.first().map(|head| head.id);
             match self.0.commit(Commit { expected, ..commit.clone() }).await? {
-                // Another process was in between.
+                // Another process committed in between.
                 Committed::Conflict { .. } => {}
                 committed => return Ok(committed),
             }

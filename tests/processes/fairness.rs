@@ -1,7 +1,8 @@
-//! Many processes write to one file at once: each gets its turns, none loses a step, and none is told of a lock.
+//! Many processes write to one file at once: each gets its turns, none loses a step, and none gets an error about a
+//! lock.
 //!
-//! A process is judged by its turns, which are transactions: the one with many threads stores many steps in one. At length
-//! it is judged by how long its steps took, too; in the gate other tests run at the same time.
+//! The tests count the turns of a process, which are transactions: a process with many threads stores many steps in
+//! one. Longer tests also measure the duration of steps; in the gate other tests run at the same time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,22 +21,22 @@ use crate::workers::{self, meet, report, role, start_all, torture};
 struct Role {
     number: usize,
     threads: usize,
-    /// Of what each step writes.
+    /// The bytes that each step writes.
     bytes: usize,
     millis: u64,
     by: By,
 }
 
-/// What a process writes with.
+/// The way in which a process writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum By {
     Process,
     Power,
-    /// SQLite alone, with its own way of waiting for the lock.
+    /// SQLite alone, with its own lock.
     Sqlite,
 }
 
-/// What a process has come to.
+/// The result of a process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
     role: Role,
@@ -59,14 +60,14 @@ impl Report {
     }
 }
 
-/// The least that a process may get of its share of the turns, in percent.
+/// The minimum percentage of its share of turns that a process must get.
 const LEAST: u64 = 5;
-/// What each step of a greedy process writes.
+/// The bytes that each step of a greedy process writes.
 const GREEDY_BYTES: usize = 100_000;
-/// The longest that 99 of 100 steps may take.
+/// The maximum time of 99 of 100 steps.
 const LONGEST_P99_US: u64 = 1_000_000;
 
-/// What is wrong with how processes got on with each other.
+/// The violations of fairness between processes.
 fn complaints(reports: &[Report]) -> Vec<String> {
     let turns: u64 = reports.iter().map(|report| report.turns).sum();
     let share = turns / reports.len() as u64;
@@ -102,7 +103,7 @@ struct Stage {
     meter: Arc<Meter>,
 }
 
-/// How long each step took to be stored.
+/// The time to store each step.
 struct Meter {
     end: Instant,
     bytes: usize,
@@ -207,7 +208,7 @@ fn insert_rows(role: Role, db: &Path) -> Report {
     Report::of(role, Vec::new(), turns, took_us, errors)
 }
 
-/// Lets processes write at once, and looks at what is stored afterwards.
+/// Lets processes write at once, and checks the file afterwards.
 fn compete(test: &str, roles: &[Role]) -> Vec<Report> {
     let folder = tempfile::tempdir().expect("a folder for the file");
     let db = folder.path().join("laps.db");
@@ -247,8 +248,8 @@ fn as_worker() -> bool {
     true
 }
 
-/// Lets processes write at once, and for longer where what else the machine does may have decided. Returns whether the complaints
-/// of one of the times were as expected, and else the last ones.
+/// Lets processes write at once, and again for longer if other load may have caused the result. Returns `Ok` if the
+/// violations of one of these runs were as expected, and otherwise the last ones.
 fn judged(
     test: &str,
     roles: impl Fn(u64) -> Vec<Role>,
@@ -282,7 +283,7 @@ fn equals_get_equal_shares() {
     }
 }
 
-/// One process whose transactions are large, and its neighbours'.
+/// One process with large transactions, and others with small ones.
 fn greedy_and_timid(by: By, millis: u64) -> Vec<Role> {
     let role = |number| match number {
         0 => Role { number, threads: 50, bytes: GREEDY_BYTES, millis, by },
@@ -302,7 +303,7 @@ fn the_greedy_leave_room_for_the_timid() {
     }
 }
 
-/// The check can fail: with SQLite's own waiting the timid starve.
+/// The check can fail: with SQLite's own lock the small processes starve.
 #[test]
 fn without_a_line_the_timid_starve() {
     if as_worker() {

@@ -1,5 +1,5 @@
-//! Processes that hold a thread: one that was killed is relieved when its lease is over, and one that was stopped finds
-//! itself shut out when it wakes.
+//! Processes with leases: the thread of a killed process is taken over when its lease has expired, and a stopped
+//! process is fenced off when it wakes.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,7 +12,7 @@ use superstep::prelude::*;
 
 use crate::workers::{Worker, meet, report, role};
 
-/// How long a process may be silent: longer than one that is ready takes to ask for the thread, on a busy machine too.
+/// The `ttl` of leases: longer than a ready process takes to ask for the thread, also on a busy machine.
 const TTL: Duration = Duration::from_secs(5);
 
 /// A process of the test.
@@ -28,9 +28,9 @@ struct Role {
 enum Pays {
     /// It waits for the gate, and then pays.
     AtTheGate,
-    /// It is paying until the gate opens.
+    /// Its payment takes until the gate opens.
     ForLong,
-    /// So, and again where it is unknown whether it was paid.
+    /// The same, and it pays again if the outcome is unknown.
     ForLongAndAgain,
 }
 
@@ -46,7 +46,7 @@ struct Log {
     done: Vec<String>,
 }
 
-/// The outside world: what was done by whom, a line each.
+/// The outside world: one line per action, with its process.
 #[derive(Clone, FromRef)]
 struct World {
     folder: PathBuf,
@@ -62,7 +62,7 @@ impl World {
         writeln!(book.expect("it can be written"), "{who} {what}").expect("it can be written");
     }
 
-    /// Does something to it, as an effect.
+    /// Adds an action, as an effect.
     async fn does(&self, fx: &Effects, who: &str, what: &str, pays: Pays) -> std::io::Result<()> {
         let effect = async || {
             self.note(who, what);
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Who did that, in order.
+    /// The processes that did this action, in order.
     fn who(&self, what: &str) -> Vec<String> {
         let book = std::fs::read_to_string(self.folder.join("book")).unwrap_or_default();
         let lines = book.lines().filter_map(|line| line.split_once(' '));
@@ -150,7 +150,7 @@ fn as_worker() -> bool {
     true
 }
 
-/// A file with the outside world around it.
+/// A file, and its outside world.
 struct Stage {
     _folder: tempfile::TempDir,
     db: PathBuf,
@@ -178,7 +178,7 @@ impl Stage {
         worker
     }
 
-    /// What the file says in the end.
+    /// The final state in the file.
     fn done(&self) -> Vec<String> {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
         runtime.block_on(async {
@@ -226,7 +226,7 @@ fn who_was_stopped_is_shut_out() {
     signal(&first, "STOP");
     let mut second = stage.start(test, "second", Some(Wait::UntilItIsFree));
     second.wait_for("second is at it");
-    // Both are in the middle of the node, before the same effect.
+    // Both are inside the node, before the same effect.
     stage.world.open_the_gate();
     signal(&first, "CONT");
     let lost: String = first.finish();
@@ -255,8 +255,8 @@ fn without_a_lease_two_processes_do_the_same_work() {
     assert_eq!(stage.world.who("pays").len(), 1, "the journal keeps effects apart even so");
 }
 
-/// A process cannot tell an effect that another one is doing from one that a crash has cut off: without a lease it does what
-/// the policy for unknown outcomes says, and with `Retry` that is the same once more.
+/// A process cannot distinguish an effect that another process is running from one that a crash interrupted: without a
+/// lease the policy for unknown outcomes applies, and with `Retry` the effect happens again.
 #[test]
 fn without_a_lease_an_effect_of_another_process_is_an_unknown_one() {
     if as_worker() {

@@ -1,5 +1,5 @@
-//! Several processes run one thread at once: whoever is first at a barrier, there is one checkpoint per superstep, and each
-//! of the others is told.
+//! Several processes run one thread at once: there is one checkpoint per superstep, and the processes that lose get an
+//! error.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ const PROCESSES: usize = 3;
 /// Steps of the thread: in the gate, and for each multiple of it.
 const STEPS: u64 = 300;
 
-/// How the processes work.
+/// The way in which the processes work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Role {
     process: usize,
@@ -26,23 +26,23 @@ struct Role {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Nodes {
-    /// All processes come to the same.
+    /// All processes compute the same results.
     Deterministic,
-    /// Each comes to something else, and to another one each time.
+    /// Each process computes different results, and different ones each time.
     Random,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Saver {
     Careful,
-    /// Commits on the head as it finds it, not as the run knew it.
+    /// Commits on the current head, not on the head that the run knows.
     Careless,
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Tally {
     steps: u64,
-    /// What each step has come to, in order.
+    /// The result of each step, in order.
     #[reducer(Append)]
     marks: Vec<u64>,
 }
@@ -60,7 +60,7 @@ async fn graph(role: Role, db: &Path) -> Graph<Tally> {
             Nodes::Deterministic => tally.steps * 7,
             Nodes::Random => uuid::Uuid::now_v7().as_u64_pair().1,
         };
-        // So that the others come to it.
+        // So that the others reach it.
         tokio::task::yield_now().await;
         let update = Tally::update().steps(tally.steps + 1).marks([mark]);
         (update, if tally.steps + 1 < role.steps { Then::Again } else { Then::Enough })
@@ -79,17 +79,17 @@ async fn graph(role: Role, db: &Path) -> Graph<Tally> {
     }
 }
 
-/// What a process has come to.
+/// The result of a process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
-    /// How often another one was first.
+    /// The number of times that another process was first.
     outrun: u64,
     /// How the thread ended, as this process saw it.
     tally: Option<Tally>,
     errors: Vec<String>,
 }
 
-/// Goes on with the thread until it has ended, however often another process is first.
+/// Continues the thread until it has ended, however often another process is first.
 async fn drive(role: Role, db: &Path) -> Report {
     let thread = graph(role, db).await.thread("t");
     meet();
@@ -104,7 +104,7 @@ async fn drive(role: Role, db: &Path) -> Report {
     told
 }
 
-/// What is wrong with a thread that several processes have run.
+/// The violations in a thread that several processes have run.
 async fn complaints(role: Role, reports: &[Report], db: &Path) -> Vec<String> {
     let mut wrong: Vec<String> = reports.iter().flat_map(|report| report.errors.clone()).collect();
     let thread = graph(Role { saver: Saver::Careful, ..role }, db).await.thread("t");
@@ -144,7 +144,7 @@ async fn complaints(role: Role, reports: &[Report], db: &Path) -> Vec<String> {
     wrong
 }
 
-/// Lets processes run one thread; returns how often one was outrun, and what is wrong.
+/// Lets processes run one thread; returns the number of superseded runs, and the violations.
 fn compete(test: &str, nodes: Nodes, saver: Saver) -> Option<(u64, Vec<String>)> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     if let Some((role, db)) = role() {
@@ -185,7 +185,7 @@ fn and_so_they_do_where_each_comes_to_something_else() {
     }
 }
 
-/// The check can fail: without the compare-and-swap the line forks.
+/// The check can fail: without the compare-and-swap the history forks.
 #[test]
 fn without_the_compare_and_swap_the_line_forks() {
     let test = "without_the_compare_and_swap_the_line_forks";

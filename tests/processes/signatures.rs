@@ -1,5 +1,5 @@
-//! Several processes on one file and the same threads: each turn has one winner, the others are told so, and
-//! nothing is lost.
+//! Several processes on one file and the same threads: each turn has one winner, the others get an error, and nothing
+//! is lost.
 
 use std::path::Path;
 
@@ -37,14 +37,15 @@ async fn books(db: &Path, durability: Durability) -> Graph<Book> {
     g.compile().expect("a sound graph").checkpointer(saver)
 }
 
-/// Signs every book, again and again until each signature is in it. Returns how often another was faster.
+/// Signs every book, again and again until each signature is in it. Returns the number of times that another process
+/// was faster.
 async fn sign_all(db: &Path, durability: Durability, worker: usize) -> usize {
     let books = books(db, durability).await;
     meet();
     let mut outrun = 0;
     for turn in 0..turns(durability) {
         for book in 0..THREADS {
-            // All begin with the same book, so that they meet.
+            // All begin with the same book, so that they compete.
             let thread = books.thread(format!("book {book}"));
             let entry = format!("{worker}/{turn}");
             loop {

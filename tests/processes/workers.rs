@@ -1,6 +1,6 @@
-//! Processes that work for a test: its own program, started again, which does one thing and says what came of it.
+//! Worker processes of a test: its own program, started again, which does one job and prints its result.
 //!
-//! A test function is its own worker: it asks [`role`] first, and does what that says when there is one.
+//! A test function is its own worker: it first calls [`role`], and does the job if there is one.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Set for a worker: what it is to do, as JSON.
+/// Set for a worker: its job, as JSON.
 const ROLE: &str = "SUPERSTEP_TEST_ROLE";
 /// Set for a worker: the file that all share.
 const DB: &str = "SUPERSTEP_TEST_DB";
-/// How much longer than in the gate a test is to be.
+/// Set to make tests so many times as long as in the gate.
 const TORTURE: &str = "SUPERSTEP_TORTURE";
 
 const READY: &str = "the worker is ready";
 const REPORT: &str = "the worker reports ";
 
-/// What this process is to do, on which file; `None` for the test itself.
+/// Returns the job of this process, and its file; `None` for the test itself.
 pub(crate) fn role<R: DeserializeOwned>() -> Option<(R, PathBuf)> {
     let role = std::env::var(ROLE).ok()?;
     let db = std::env::var_os(DB).expect("a worker has a file");
     Some((serde_json::from_str(&role).expect("the test says what to do"), db.into()))
 }
 
-/// How many times as long as in the gate the tests are.
+/// Returns the factor by which tests are longer than in the gate.
 pub(crate) fn torture() -> u32 {
     match std::env::var(TORTURE) {
         Ok(times) => times.parse().unwrap_or_else(|_| panic!("{TORTURE} is a number, not {times:?}")),
@@ -34,18 +34,18 @@ pub(crate) fn torture() -> u32 {
     }
 }
 
-/// Says that this worker is ready, and waits until all are.
+/// Reports that this worker is ready, and waits for all others.
 pub(crate) fn meet() {
     println!("\n{READY}");
     std::io::stdin().read_to_end(&mut Vec::new()).expect("the test is there");
 }
 
-/// Says what came of this worker's work.
+/// Prints the result of this worker.
 pub(crate) fn report<R: Serialize>(report: &R) {
     println!("\n{REPORT}{}", serde_json::to_string(report).expect("a report has a JSON form"));
 }
 
-/// A worker, as the test sees it.
+/// A worker, for the test.
 pub(crate) struct Worker {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -79,7 +79,7 @@ impl Worker {
         drop(self.child.stdin.take());
     }
 
-    /// Waits until it has printed a line that begins so; returns the rest of the line.
+    /// Waits until it has printed a line with this prefix; returns the rest of the line.
     pub(crate) fn wait_for(&mut self, beginning: &str) -> String {
         let mut said = String::new();
         loop {
@@ -98,7 +98,7 @@ impl Worker {
         }
     }
 
-    /// What came of its work, when it is done.
+    /// Returns its result, when it has finished.
     pub(crate) fn finish<R: DeserializeOwned>(mut self) -> R {
         let report = self.wait_for(REPORT);
         let ended = self.child.wait().expect("a worker ends");

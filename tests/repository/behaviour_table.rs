@@ -1,10 +1,10 @@
-//! The table of behaviours names tests that exist, and says which are missing.
+//! The table of behaviours names tests that exist, and lists the missing ones.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A row: an id, whether Superstep does the same, and tests.
+/// A row: an id, the comparison with LangGraph, and tests.
 struct Row {
     id: String,
     outcome: String,
@@ -34,7 +34,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// Whether a file has a test of this name.
+/// Returns `true` if a file has a test with this name.
 fn is_test(file: &str, name: &str) -> bool {
     let source = read(file).unwrap_or_default();
     let mut marked = false;
@@ -62,7 +62,7 @@ fn every_test_that_a_row_names_exists() {
     }
 }
 
-/// The ids with which the name of a test begins: `e02_b25_the_first_task_to_fail` is for two rows.
+/// The ids at the beginning of a test's name: `e02_b25_the_first_task_to_fail` belongs to two rows.
 fn ids(test: &str) -> impl Iterator<Item = &str> {
     let name = test.rsplit("::").next().unwrap_or_default();
     let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'z', b'0'..=b'9', b'0'..=b'9']);

@@ -1,4 +1,5 @@
-//! The invariants of ARCHITECTURE.md that can be seen in the source files, and what the documents promise of them.
+//! The invariants of ARCHITECTURE.md that can be seen in the source files, and the consistency of the documents with
+//! them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,19 +27,19 @@ pub(crate) const MEMBERS: [(&str, &[&str]); 15] = [
     ("examples", &["superstep"]),
 ];
 
-/// Those that are not published.
+/// Unpublished packages.
 const OURS: [&str; 1] = ["examples"];
 
-/// Files of more lines than this, without their tests, are to be split.
+/// The maximum number of lines of a file without its tests.
 const LONGEST: usize = 500;
 
-/// What each module of graph-core may name. Leaves first; `state` and `reducer` are one vocabulary in two files.
+/// The modules that each module of graph-core may name. Leaves first; `state` and `reducer` depend on each other.
 const ARROWS: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("id", &[]),
     ("nonprinting", &[]),
     ("route", &[]),
-    // `node` for one bound: every update is something that a node may return.
+    // `node` for one bound: a node may return every update.
     ("state", &["id", "reducer", "node"]),
     ("reducer", &["state"]),
     ("checkpoint", &["error", "id", "state"]),
@@ -54,7 +55,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether the members are here. The published package of the root has none of them, and nothing to check.
+/// Returns `true` if the members exist. The published package of the root has none of them, and nothing to check.
 pub(crate) fn is_workspace() -> bool {
     root().join("graph-core").is_dir()
 }
@@ -64,7 +65,7 @@ pub(crate) fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files below a folder whose names end so, relative to the root, in order.
+/// The files below a folder whose names have this ending, relative to the root, in order.
 pub(crate) fn files(folder: &str, extension: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -84,7 +85,7 @@ pub(crate) fn files(folder: &str, extension: &str) -> Vec<String> {
     found
 }
 
-/// The lines of a file up to its tests, without those that are comments.
+/// The lines of a file up to its tests, without comments.
 fn code(path: &str) -> Vec<String> {
     let text = read(path);
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
@@ -159,7 +160,7 @@ fn modules_are_where_rustc_looks_for_them() {
     report(&broken);
 }
 
-/// ARCHITECTURE.md said that one counter was all global state, while there were five statics that change.
+/// ARCHITECTURE.md used to list one counter as all global state, although five statics change.
 #[test]
 fn all_global_state_is_listed() {
     if !is_workspace() {
@@ -182,7 +183,7 @@ fn all_global_state_is_listed() {
     report(&broken);
 }
 
-/// Packages were published with their tests, which are of no use to programs and need the whole workspace.
+/// Packages used to be published with their tests, which are useless for programs and need the whole workspace.
 #[test]
 fn published_packages_hold_no_tests() {
     if !is_workspace() {
@@ -220,7 +221,7 @@ fn crates_depend_one_way() {
             if member != "." && section == "[dependencies]" && !allowed.contains(&name) {
                 broken.push(format!("{member} may not depend on {name}"));
             }
-            // With a version, a member could not be packaged before the one that it tests with.
+            // With a version, a member could not be packaged before its dev-dependency.
             if section == "[dev-dependencies]" && !line.contains("path =") {
                 broken.push(format!("{member}: the dev-dependency {name} must be by path only"));
             }
@@ -295,7 +296,7 @@ fn links_between_documents_lead_somewhere() {
     report(&broken);
 }
 
-/// The targets of the links in a Markdown text, code blocks left out.
+/// The targets of the links in a Markdown text, without code blocks.
 fn links(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let starts = prose.match_indices("](").map(|(at, found)| at + found.len());
@@ -303,14 +304,14 @@ fn links(text: &str) -> Vec<String> {
     inline.chain(references(&prose).into_iter().map(|(_, target)| target)).collect()
 }
 
-/// The references that a Markdown text defines, each on a line of its own, with their targets.
+/// The references that a Markdown text defines, one per line, with their targets.
 fn references(text: &str) -> Vec<(String, String)> {
     let defined = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "));
     defined.map(|(label, target)| (label.to_owned(), target.to_owned())).collect()
 }
 
-/// A page is a file, whose links lead to files, and a module of the guide, where they lead to modules: so its
-/// links are references, which both define.
+/// A page is a file, whose links lead to files, and a module of the guide, whose links lead to modules: so its links
+/// are references, which both define.
 #[test]
 fn every_page_is_a_module_of_the_guide() {
     let guide = read("src/guide.rs");
@@ -346,8 +347,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Every Rust block of the README and of `docs/` is a piece of a program in `examples/tests/guide` or of an example, which are
-/// compiled and run.
+/// Every Rust block of the README and of `docs/` is a part of a program in `examples/tests/guide` or of an example,
+/// which is compiled and run.
 #[test]
 fn snippets_are_pieces_of_programs_that_run() {
     let programs: Vec<String> = files("examples", ".rs").into_iter().map(|path| pure(&read(path))).collect();
@@ -363,8 +364,8 @@ fn snippets_are_pieces_of_programs_that_run() {
     report(&broken);
 }
 
-/// Snippets were shown without their imports, so a reader who pasted one had to guess them. A page shows the `use`
-/// declarations of its program for every name that its snippets mention.
+/// Snippets used to lack their imports, so a reader who pasted one had to guess them. A page shows the `use`
+/// declarations of its program for every name in its snippets.
 #[test]
 fn pages_show_what_their_snippets_import() {
     let mut broken = Vec::new();
@@ -403,7 +404,7 @@ fn imports(program: &str) -> BTreeSet<String> {
     paths.collect()
 }
 
-/// A program without what formatting changes: white space, and commas at the ends of lists.
+/// A program without the parts that formatting changes: white space, and trailing commas.
 fn pure(program: &str) -> String {
     program.chars().filter(|letter| !letter.is_whitespace() && *letter != ',').collect()
 }

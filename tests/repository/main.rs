@@ -1,4 +1,4 @@
-//! What holds for the files of this repository.
+//! Checks of the files of this repository.
 
 mod behaviour_table;
 mod house_rules;

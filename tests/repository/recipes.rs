@@ -1,10 +1,10 @@
-//! The recipes of the justfile run what is there.
+//! The recipes of the justfile run existing tests.
 
 use std::collections::BTreeSet;
 
 use crate::house_rules::{MEMBERS, files, is_workspace, read, root};
 
-/// The recipes of the justfile, each with its parameters and what it runs.
+/// The recipes of the justfile, each with its parameters and commands.
 fn recipes() -> Vec<(String, String)> {
     let mut recipes: Vec<(String, String)> = Vec::new();
     for line in read("justfile").lines() {
@@ -21,14 +21,14 @@ fn recipes() -> Vec<(String, String)> {
     recipes
 }
 
-/// What selects tests, or skips them, in the words of a recipe that runs some.
+/// The filters that select or skip tests, from the words of a recipe.
 fn filters<'w>(words: &[&'w str]) -> Vec<&'w str> {
     let at = words.iter().position(|word| *word == "--test").expect("it runs a test");
     let named = words[at + 2..].iter().take_while(|word| !["&&", ";", "|"].contains(word));
     named.filter(|word| !word.starts_with('-') && **word != "\\").copied().collect()
 }
 
-/// The names of the tests of a member in `tests/<test>`, with their modules, as they are selected by.
+/// The names of the tests of a member in `tests/<test>`, with their modules, as filters see them.
 fn tests_of(member: &str, test: &str) -> BTreeSet<String> {
     let folder = format!("{member}/tests/{test}");
     let sources = match root().join(&folder).is_dir() {
@@ -100,7 +100,7 @@ fn what_recipes_run_is_there() {
         }
     }
     let night = &recipes.iter().find(|(name, _)| name == "torture").expect("a recipe").1;
-    // What is between quotation marks is what a recipe is told.
+    // Text in quotation marks is an argument of a recipe.
     let parts = night.split('"').step_by(2).flat_map(|part| part.split([' ', '(', ')', '\\']));
     for part in parts.filter(|part| !part.is_empty()) {
         assert!(recipes.iter().any(|(name, _)| name == part), "torture runs {part}, which is no recipe");

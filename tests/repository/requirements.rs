@@ -42,7 +42,7 @@ fn tests() -> BTreeSet<String> {
     names
 }
 
-/// The names of the functions that an attribute ending in `test` or `test(..)` stands above.
+/// The names of the functions with an attribute that ends in `test` or `test(..)`.
 fn tests_of(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut marked = false;

@@ -1,4 +1,4 @@
-//! What must hold of a thread, whatever befell its drivers.
+//! The invariants of a thread, after any failures of its drivers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::driver::THREAD;
 use crate::facts::{Deed, Facts};
 use crate::graphs::{Ledger, of_effect};
 
-/// What a store holds, against what is known of how it came to be.
+/// The content of a store, compared with the known events.
 pub(crate) struct Check<'f> {
     pub(crate) store: Arc<dyn Checkpointer>,
     pub(crate) facts: &'f Facts,
 }
 
-/// A thread as its history tells it.
+/// A thread according to its history.
 struct Told {
     steps: Vec<StepRecord>,
     /// The state after each checkpoint.
@@ -33,7 +33,7 @@ fn holds(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {
 }
 
 impl Check<'_> {
-    /// Whether everything holds; if not, what does not.
+    /// Checks all invariants; returns the violation, if there is one.
     pub(crate) async fn run(&self) -> Verdict {
         if let Some(violation) = self.facts.violations.first() {
             return Err(violation.clone());
@@ -94,7 +94,7 @@ impl Check<'_> {
         Ok(Told { steps, states })
     }
 
-    /// One checkpoint per step, each on the one before, and none beside them.
+    /// One checkpoint per step, each with the previous one as its parent, and no others.
     fn is_linear(&self, thread: &ThreadId, steps: &[StepRecord]) -> Verdict {
         for pair in steps.windows(2) {
             let [before, after] = pair else { continue };
@@ -118,8 +118,8 @@ impl Check<'_> {
         holds(lost.next().is_none(), || format!("{thread}: an acknowledged commit is gone"))
     }
 
-    /// The result of a task that was recorded first is the one that was used. What nobody recorded, whoever wrote the
-    /// checkpoint finished last: the checkpoint is the record.
+    /// The first recorded result of a task is the one that was used. An unrecorded result is that of the last task of
+    /// the committing driver: the checkpoint is its record.
     fn uses_what_was_recorded(&self, thread: &ThreadId, steps: &[StepRecord]) -> Verdict {
         let mut first: BTreeMap<(CheckpointId, TaskId), &TaskResult> = BTreeMap::new();
         let mut over: BTreeSet<CheckpointId> = BTreeSet::new();
@@ -154,7 +154,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What drivers returned is what the store holds.
+    /// The results of drivers match the store.
     fn agrees_with_what_was_returned(&self, told: &Told) -> Verdict {
         for returned in &self.facts.returned {
             let checkpoint = returned.checkpoint.ok_or("a run returned no checkpoint")?;
@@ -170,7 +170,7 @@ impl Check<'_> {
     }
 }
 
-/// The values of effects in the results that count are those in the journal.
+/// The values of effects in the used results are those in the journal.
 fn agrees_with_its_journal(thread: &ThreadId, steps: &[StepRecord]) -> Verdict {
     for pair in steps.windows(2) {
         let [base, after] = pair else { continue };
@@ -187,7 +187,7 @@ fn agrees_with_its_journal(thread: &ThreadId, steps: &[StepRecord]) -> Verdict {
                     base.work.effects.iter().find(|effect| {
                         effect.id.task == task && effect.id.name == name && effect.id.key == key
                     });
-                // What a subgraph's tasks did is in the journal of the subgraph.
+                // The effects of a subgraph's tasks are in the journal of the subgraph.
                 let Some(effect) = in_journal else { continue };
                 let agrees = match &effect.outcome {
                     Some(EffectOutcome::Ok(held)) => held.as_str() == value,

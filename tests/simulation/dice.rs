@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! Reproducible randomness.
 
 /// A generator of numbers: the same from the same seed, always. It is SplitMix64.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl Dice {
         usize::try_from(self.next() % sides).expect("a small number")
     }
 
-    /// True once in so many times.
+    /// Returns `true` once in so many times, on average.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -1,4 +1,4 @@
-//! One driver of the thread: a program that carries it on, and may crash at any moment.
+//! One driver of the thread: a program that continues it, and may crash at any moment.
 
 use superstep::id::ThreadId;
 use superstep::node::{EffectAnswer, EffectQuestion};
@@ -10,29 +10,29 @@ use crate::facts::Returned;
 use crate::graphs::{DECLINED, Ledger, STUMBLED};
 use crate::world::{FAILURE, Fortune, World};
 
-/// The thread that all drivers carry on.
+/// The thread that all drivers continue.
 pub(crate) const THREAD: &str = "t";
 
-/// Rounds after which a driver has done its part.
+/// The number of rounds of a driver.
 const ROUNDS: usize = 4;
 
 pub(crate) struct Driver {
     pub(crate) number: usize,
     pub(crate) graph: Graph<Ledger>,
     pub(crate) fortune: Fortune,
-    /// Whether it may give the thread another input: all that carry on one run have that run's.
+    /// `true` if it may give the thread another input: drivers of the same run have the input of that run.
     pub(crate) gives_inputs: bool,
-    /// Whether nobody else is there, and nothing befalls it.
+    /// `true` if it is the only driver, and no failures happen.
     pub(crate) is_alone: bool,
 }
 
-/// How a driver's round ended.
+/// The end of a driver's round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
     Finished,
-    /// An effect is unknown, and nobody may say what became of it.
+    /// An effect has an unknown outcome, and no person may decide it.
     Stuck,
-    /// A question that the thread shows is not open any more: resuming it shows those that are.
+    /// A question of the thread is no longer open: a resume returns the open ones.
     Outdated,
     /// There is more to do.
     Open,
@@ -43,7 +43,7 @@ impl Driver {
         &self.fortune.world
     }
 
-    /// Carries the thread on for some rounds.
+    /// Continues the thread for some rounds.
     pub(crate) async fn live(self) {
         let mut ended = Round::Open;
         for _ in 0..ROUNDS {
@@ -55,7 +55,7 @@ impl Driver {
         }
     }
 
-    /// Carries the thread on until nothing is left to do. For one that is alone and whom nothing befalls.
+    /// Continues the thread until it has finished. For a single driver without failures.
     pub(crate) async fn finish(self) -> Result<Round, String> {
         const ENOUGH: usize = 40;
         let mut last = Round::Open;
@@ -69,7 +69,7 @@ impl Driver {
         Err(format!("the thread does not end in {ENOUGH} rounds without trouble"))
     }
 
-    /// Looks at the thread, and does what it needs after the `last` round.
+    /// Loads the thread, and takes the next action after the `last` round.
     async fn round(&self, last: Round) -> Round {
         let thread = self.graph.thread(ThreadId::from(THREAD));
         let head = match thread.head().await {
@@ -79,14 +79,14 @@ impl Driver {
         };
         let is_over = head.as_ref().is_some_and(|head| head.next().is_empty());
         if is_over && !self.gives_inputs {
-            // Its run has ended: nothing is left that could go wrong.
+            // Its run has ended, so no further failure is possible.
             self.world().lock().calm = true;
         }
         if is_over && (!self.gives_inputs || self.world().is_calm() || !self.world().one_in(2)) {
             return Round::Finished;
         }
         let asked = head.as_ref().map(|head| head.interrupts()).unwrap_or_default();
-        // New input also where work is unfinished, which it discards.
+        // A new input, also with unfinished work, which it discards.
         let afresh = head.is_none()
             || is_over
             || (self.gives_inputs && !self.world().is_calm() && self.world().one_in(20));
@@ -136,7 +136,7 @@ impl Driver {
         thread.answers(answers.collect::<Vec<_>>())
     }
 
-    /// Every error is one that says what happened.
+    /// Every error names its cause.
     fn failed(&self, error: &RunError) -> Round {
         let text = whole(error);
         self.world().trace(self.number, "fails", text.len());
@@ -164,7 +164,7 @@ impl Driver {
 /// The journal holds more effects than the node has run this time.
 const GONE: &str = "which the node no longer runs";
 
-/// Whether somebody else was faster with a question.
+/// Returns `true` if another driver answered a question first.
 fn is_lost_race(text: &str) -> bool {
     ["is already answered", "has no open question"].iter().any(|known| text.contains(known))
 }

@@ -1,4 +1,4 @@
-//! What the simulation knows of what happened, beside what the store says.
+//! The simulation's own record of events, independent of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,28 +14,27 @@ use crate::world::Counts;
 
 #[derive(Default)]
 pub(crate) struct Facts {
-    /// What the store did, in its order.
+    /// The changes of the store, in order.
     pub(crate) deeds: Vec<Deed>,
-    /// Checkpoints whose commit a driver knows to be done.
+    /// Checkpoints whose commit was acknowledged to a driver.
     pub(crate) acknowledged: Vec<(ThreadId, CheckpointId)>,
-    /// What drivers returned.
+    /// The results of drivers.
     pub(crate) returned: Vec<Returned>,
-    /// What each question was, and the task that asked, per thread: a subgraph's questions are those of the graph
-    /// around it as well.
+    /// Each question and its task, per thread: a subgraph's questions are also questions of the outer graph.
     questions: BTreeMap<(ThreadId, InterruptId), AskRecord>,
     /// The answer that the store took.
     answers: BTreeMap<(ThreadId, InterruptId), Json>,
-    /// How often a person said that an effect may happen once more, by its key.
+    /// The number of times that a person allowed an effect to happen again, by its key.
     again: BTreeMap<String, BTreeSet<InterruptId>>,
-    /// What became of each effect whenever it happened, by its key.
+    /// The outcomes of each execution of an effect, by its key.
     happened: BTreeMap<String, Vec<Happening>>,
     /// The effects of each superstep that are known to have succeeded, by its checkpoint.
     succeeded: BTreeMap<(ThreadId, CheckpointId), BTreeSet<EffectId>>,
-    /// The effects of which each driver was told that they had succeeded, or told so itself.
+    /// The effects that each driver knows or reported as successful.
     known: BTreeMap<usize, BTreeSet<EffectId>>,
-    /// What went wrong and was noticed at once.
+    /// Violations that were noticed at once.
     pub(crate) violations: Vec<String>,
-    /// How much there was of what a simulation must have, so that a test can say so.
+    /// Counts of the failures that a simulation must contain, for checks of the tests.
     pub(crate) seen: Counts<&'static str>,
 }
 
@@ -51,14 +50,14 @@ pub(crate) struct Returned {
     pub(crate) state: Ledger,
 }
 
-/// One time that an effect happened.
+/// One execution of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happening {
     /// It has not ended yet.
     UnderWay,
     Succeeded,
     Failed,
-    /// Nobody waited for its end.
+    /// It was dropped before its end.
     Abandoned,
 }
 
@@ -90,20 +89,20 @@ impl Facts {
         }
     }
 
-    /// A driver is told of effects.
+    /// A driver learns of effects.
     pub(crate) fn learns(&mut self, driver: usize, effects: &[EffectRecord]) {
         let has_succeeded = |effect: &&EffectRecord| matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
         let succeeded = effects.iter().filter(has_succeeded).map(|effect| effect.id.clone());
         self.known.entry(driver).or_default().extend(succeeded);
     }
 
-    /// A driver has told the store that an effect succeeded.
+    /// A driver has recorded in the store that an effect succeeded.
     pub(crate) fn succeeds(&mut self, driver: usize, place: (ThreadId, CheckpointId), effect: EffectId) {
         self.known.entry(driver).or_default().insert(effect.clone());
         self.succeeded.entry(place).or_default().insert(effect);
     }
 
-    /// A driver has committed the superstep on a checkpoint: it must know what was done there.
+    /// A driver has committed the superstep on a checkpoint: it must know all its effects.
     pub(crate) fn passes(&mut self, driver: usize, place: &(ThreadId, CheckpointId)) {
         let known = self.known.entry(driver).or_default();
         if let Some(unknown) = self.succeeded.get(place).and_then(|all| all.difference(known).next()) {
@@ -129,7 +128,7 @@ impl Facts {
         }
     }
 
-    /// An effect happens. Returns which time it is.
+    /// Records that an effect happens. Returns the number of the execution.
     pub(crate) fn happens(&mut self, token: &str, policy: OnUnknown) -> usize {
         let before = self.happened.entry(token.to_owned()).or_default();
         let again = self.again.get(token).map_or(0, BTreeSet::len);

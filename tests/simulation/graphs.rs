@@ -1,4 +1,5 @@
-//! What the drivers run: one graph for each way in which work is stored. None of the nodes does the same twice.
+//! The graphs of the drivers: one for each way in which work is stored. No execution of a node returns the same result
+//! twice.
 
 use serde::{Deserialize, Serialize};
 use superstep::graph::NodeRef;
@@ -17,7 +18,7 @@ pub(crate) struct Ledger {
     pub(crate) total: u64,
 }
 
-/// What a driver's nodes have: the world, and whose they are.
+/// The context of a driver's nodes: the world, and the driver.
 #[derive(Clone, FromRef)]
 pub(crate) struct Stage {
     pub(crate) actor: Actor,
@@ -29,7 +30,7 @@ pub(crate) struct Actor {
     pub(crate) driver: usize,
 }
 
-/// What a simulation is about.
+/// The kind of graph of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Workload {
     Chain,
@@ -58,14 +59,14 @@ impl Workload {
 }
 
 impl Actor {
-    /// Stands still for a while, or not at all.
+    /// Pauses for a while, or not at all.
     async fn dawdle(&self) {
         while self.world.one_in(2) {
             self.world.pause(self.driver).await;
         }
     }
 
-    /// Fails now and then, while anything may go wrong.
+    /// Fails at random, while failures are enabled.
     fn stumble(&self) -> Result<(), NodeError> {
         if !self.world.is_calm() && self.world.one_in(30) {
             self.world.lock().facts.see("a node that failed");
@@ -74,7 +75,7 @@ impl Actor {
         Ok(())
     }
 
-    /// What no other execution of any node writes.
+    /// A text that no other execution of any node writes.
     fn word(&self, what: &str) -> Update<Ledger> {
         let total = self.world.below(100);
         Ledger::update()
@@ -96,7 +97,7 @@ impl Actor {
         Ok(self.world.word())
     }
 
-    /// Runs some effects, as many as chance says; all of them where nothing goes wrong any more.
+    /// Runs a random number of effects, or all of them when failures are disabled.
     async fn act(&self, fx: &Effects, name: &str, policy: OnUnknown) -> Result<Update<Ledger>, NodeError> {
         let many = self.world.is_calm() || self.world.one_in(2);
         let mut update = self.word(name);
@@ -108,7 +109,7 @@ impl Actor {
     }
 }
 
-/// Says how an effect ended: where it was dropped, that nobody knows.
+/// Records the end of an effect; if it was dropped, its outcome is unknown.
 struct Seen<'w> {
     world: &'w World,
     token: &'w str,
@@ -122,18 +123,18 @@ impl Drop for Seen<'_> {
     }
 }
 
-/// What a node says that fails for no reason.
+/// The error text of a random failure of a node.
 pub(crate) const STUMBLED: &str = "the node stumbled";
 
-/// What an effect says that fails.
+/// The error text of a failing effect.
 pub(crate) const DECLINED: &str = "declined";
 
-/// What a node writes that has the value of an effect.
+/// The write of a node with the value of an effect.
 fn effect_text(name: &str, key: usize, value: usize) -> String {
     format!("effect {name} {key} {value}")
 }
 
-/// The effect's name, its key and its value, where a text is of one.
+/// The effect's name, its key and its value, if a text contains one.
 pub(crate) fn of_effect(text: &str) -> Option<(&str, &str, &str)> {
     let mut words = text.strip_prefix("effect ")?.split(' ');
     Some((words.next()?, words.next()?, words.next()?))
@@ -215,7 +216,7 @@ fn fan_out(g: &mut StateGraph<Ledger, Stage>) {
     g.edge(gather, END);
 }
 
-/// Asks one thing or another, or nothing.
+/// Asks one of several questions, or none.
 async fn ask(
     task: TaskInfo,
     ask: Ask<String, usize>,

@@ -1,5 +1,5 @@
-//! The real engine and the real commit protocol in a simulated world: several drivers carry on one thread, crash, stand
-//! still for long, and lose calls to the store on either way, while no node does the same twice.
+//! The real engine and the real commit protocol in a simulated world: several drivers continue one thread, crash, pause
+//! for long, and lose calls to the store or their replies, while each execution of a node returns a different result.
 //!
 //! ```text
 //!   driver 0 ─ run/ ─┐  gates, calls and replies wait ┌─ the store: a real saver,
@@ -7,13 +7,13 @@
 //!   driver 2 ─ run/ ─┘  draws who goes on, and trouble └─
 //! ```
 //!
-//! All that happens follows from a seed: the same seed gives the same trace, and a failure says how to see it again.
-//! Whatever befell it, a thread has one checkpoint a step, in one line; a commit that was acknowledged is there; the
-//! result of a task that was recorded first is the one that was used, once; an effect happened once, unless its policy
-//! or a person let it happen again, and whoever commits a superstep knows all that succeeded in it; a question was answered once; the state is what the history adds up to; and every
-//! driver ended with a result or an error that says why.
+//! Everything depends on a seed: the same seed gives the same trace, and a failure prints how to reproduce it. After
+//! any failures, a thread has one checkpoint per step, in one line; an acknowledged commit is there; the first recorded
+//! result of a task is the one that was used, once; an effect happened once, unless its policy or a person allowed a
+//! repetition, and the driver that commits a superstep knows all its successful effects; a question was answered once;
+//! the state is the result of the history; and every driver ended with a result or an error with its cause.
 //!
-//! `SUPERSTEP_TORTURE` multiplies the seeds, and `SUPERSTEP_SEED` plays a single one.
+//! `SUPERSTEP_TORTURE` multiplies the number of seeds, and `SUPERSTEP_SEED` runs a single one.
 
 mod check;
 mod dice;
@@ -36,13 +36,13 @@ use crate::mutants::Flaw;
 use crate::play::{Graphs, Played, Seed};
 use crate::world::Counts;
 
-/// Seeds of the gate, in memory.
+/// The number of seeds in the gate, in memory.
 const SEEDS: u64 = 20_000;
 
-/// Seeds of the gate, in a file.
+/// The number of seeds in the gate, in a file.
 const SEEDS_IN_A_FILE: u64 = 150;
 
-/// Seeds among which each flaw must show.
+/// The number of seeds among which each flaw must be detected.
 const SEEDS_OF_A_FLAW: u64 = 1_000;
 
 fn torture() -> u64 {
@@ -51,18 +51,18 @@ fn torture() -> u64 {
 }
 
 fn runtime() -> Runtime {
-    // Whoever yields goes on when nobody else can: never earlier because many had their turn.
+    // A task that yields continues only when no other task can run.
     let runtime = tokio::runtime::Builder::new_current_thread().event_interval(u32::MAX).build();
     runtime.expect("a runtime of one thread")
 }
 
-/// Plays a seed in memory.
+/// Runs a seed in memory.
 fn play(graphs: &Graphs, seed: Seed) -> Played {
     let saver: Arc<dyn Checkpointer> = Arc::new(MemorySaver::new());
     runtime().block_on(seed.play(graphs, &[saver]))
 }
 
-/// Plays a seed in a file, which each driver has opened for itself.
+/// Runs a seed in a file, which each driver opens for itself.
 fn play_in_a_file(graphs: &Graphs, seed: Seed) -> Played {
     let folder = tempfile::tempdir().expect("a temporary folder");
     runtime().block_on(async {
@@ -75,7 +75,7 @@ fn play_in_a_file(graphs: &Graphs, seed: Seed) -> Played {
     })
 }
 
-/// Plays seeds on all cores, and panics at the first that fails. Says what there was in all.
+/// Runs seeds on all cores, and panics at the first failure. Returns the totals.
 fn play_all(seeds: u64, place: u16) -> Counts<&'static str> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicU64::new(0);
@@ -125,13 +125,13 @@ fn nothing_is_lost_and_nothing_repeated_whatever_befalls_the_drivers() {
     }
     let seen = play_all(SEEDS * torture(), 1);
     println!("{seen:#?}");
-    // A world in which nothing goes wrong shows nothing.
+    // A world without failures tests nothing.
     for what in EVERYTHING {
         assert!(seen.get(what).is_some_and(|times| *times > 100), "there was hardly {what}: {seen:#?}");
     }
 }
 
-/// What a simulation of some thousand seeds has seen.
+/// The totals of a simulation of some thousand seeds.
 const EVERYTHING: [&str; 20] = [
     "a call that was done twice",
     "a call that was done, and said to have failed",
@@ -166,12 +166,12 @@ fn a_seed_always_gives_the_same() {
     }
 }
 
-/// The number of the first seed at which a flaw shows, with what showed it.
+/// The number of the first seed at which a flaw is detected, with the violation.
 fn first_to_show(flaw: Flaw, place: u16) -> Option<(u64, String)> {
     first_to_say(flaw, place, "")
 }
 
-/// The same, of seeds of which this is said.
+/// The same, for seeds with this property.
 fn first_to_say(flaw: Flaw, place: u16, what: &str) -> Option<(u64, String)> {
     let graphs = Graphs::new();
     (0..SEEDS_OF_A_FLAW).find_map(|number| {
@@ -192,8 +192,8 @@ fn a_result_that_counts_though_it_came_second_is_noticed() {
     println!("{wrong}");
 }
 
-/// A driver does not record the result of a superstep's last task before it commits. So, of two drivers that ran the task,
-/// one had recorded its result, and the commit of the other replaced it.
+/// A driver does not record the result of a superstep's last task before it commits. So if two drivers ran the task and
+/// one of them recorded its result, the commit of the other one used to replace it.
 #[test]
 fn a_commit_that_overlooks_what_others_have_recorded_is_noticed() {
     for what in ["was recorded, and", "overlooks the effect"] {

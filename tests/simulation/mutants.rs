@@ -1,4 +1,4 @@
-//! Stores that are broken in one way each. The simulation must notice every one of them.
+//! Stores with one defect each. The simulation must detect every one of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,18 +11,18 @@ use superstep::driver::checkpoint::{
 };
 use superstep::id::{CheckpointId, NodeName, ThreadId};
 
-/// What is missing in a store.
+/// The missing guard of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// A commit moves the head whatever it is.
+    /// A commit moves the head from any checkpoint.
     NoCompareAndSwap,
-    /// Everyone is told that their own result is the one that counts, also at the commit.
+    /// Every driver is told that its own result counts, also at the commit.
     NoFirstWriter,
-    /// A commit overlooks what others have recorded meanwhile.
+    /// A commit overlooks the records of other drivers.
     Overlooks,
     /// A commit is acknowledged before it is done.
     EarlyAcknowledgement,
-    /// Everyone is told that they are the first to begin an effect.
+    /// Every driver is told that it is the first to begin an effect.
     NoIntent,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Flaw {
 pub(crate) struct Flawed {
     pub(crate) store: Arc<dyn Checkpointer>,
     pub(crate) flaw: Flaw,
-    /// Acknowledged, and not yet done.
+    /// Acknowledged, but not yet done.
     late: Mutex<Option<Commit>>,
 }
 
@@ -39,7 +39,7 @@ impl Flawed {
         Self { store, flaw, late: Mutex::default() }
     }
 
-    /// The machine of the store loses what it has in memory.
+    /// The machine of the store loses its memory.
     pub(crate) fn crash(&self) {
         drop(self.take_late());
     }
@@ -48,10 +48,10 @@ impl Flawed {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Catches up with what was acknowledged.
+    /// Executes the acknowledged commits.
     async fn ready(&self) -> &dyn Checkpointer {
         if let Some(commit) = self.take_late() {
-            // Whoever waited for it has gone on.
+            // The caller no longer waits for it.
             drop(self.store.commit(commit).await);
         }
         &*self.store
@@ -108,7 +108,7 @@ impl Checkpointer for Flawed {
         Ok(held.filter(|_| self.flaw != Flaw::NoIntent))
     }
 
-    // What follows is as it should be.
+    // The store works correctly afterwards.
 
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         self.ready().await.register(graph).await

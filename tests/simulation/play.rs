@@ -1,7 +1,7 @@
-//! One seed: who goes on next, and what goes wrong.
+//! One seed: the order of drivers, and the failures.
 //!
-//! Everything runs on one thread. When nothing can go on by itself, the scheduler draws what happens next: a call
-//! reaches the store, a reply reaches its driver, a node goes on, a driver begins, crashes, or stands still for long.
+//! Everything runs on one OS thread. When nothing can continue by itself, the scheduler draws the next event: a call
+//! reaches the store, a reply reaches its driver, a node continues, or a driver begins, crashes, or pauses for long.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::mutants::{Flaw, Flawed};
 use crate::wire::Wire;
 use crate::world::{Counts, Fate, Fortune, World, last_of};
 
-/// Drivers that live at the same time.
+/// The number of concurrent drivers.
 const DRIVERS: usize = 3;
 
-/// Moments after which nothing goes wrong any more, at least and at most.
+/// The minimum and maximum number of moments after which failures are disabled.
 const TROUBLED: (usize, usize) = (20, 140);
 
-/// Whoever still has something to do after so many moments does it forever.
+/// The number of moments after which unfinished work counts as endless.
 const FOREVER: usize = 20_000;
 
 /// The graphs of all workloads, compiled once.
@@ -40,23 +40,23 @@ impl Graphs {
 #[derive(Clone, Copy)]
 pub(crate) struct Seed {
     pub(crate) number: u64,
-    /// Which of the worlds that may exist at the same time.
+    /// The number of this world among concurrent worlds.
     pub(crate) place: u16,
     pub(crate) flaw: Option<Flaw>,
     pub(crate) in_a_file: bool,
 }
 
-/// What came of a seed.
+/// The result of a seed.
 pub(crate) struct Played {
     pub(crate) verdict: Result<(), String>,
     pub(crate) trace: Vec<(usize, &'static str, usize)>,
     pub(crate) seen: Counts<&'static str>,
-    /// The history of the thread, as the store tells it.
+    /// The history of the thread, from the store.
     pub(crate) history: String,
 }
 
 impl Played {
-    /// What went wrong, and how to see it again.
+    /// The violation, and how to reproduce it.
     pub(crate) fn complaint(&self, seed: Seed) -> Option<String> {
         let wrong = self.verdict.as_ref().err()?;
         Some(format!(
@@ -70,7 +70,7 @@ impl Played {
 
 struct Living {
     number: usize,
-    /// Stands still until this moment.
+    /// Pauses until this moment.
     frozen: usize,
     life: JoinHandle<()>,
 }
@@ -81,13 +81,13 @@ struct Play<'g> {
     graph: &'g Graph<Ledger, Stage>,
     savers: Vec<Arc<dyn Checkpointer>>,
     flawed: Option<Arc<Flawed>>,
-    /// The run that all drivers carry on, where they do.
+    /// The run that all drivers continue, if they do.
     run: Option<Uuid>,
     living: Vec<Living>,
     born: usize,
 }
 
-/// What happens next.
+/// The next event.
 enum Move {
     Deliver(usize),
     Reply(usize),
@@ -95,14 +95,14 @@ enum Move {
 }
 
 impl Seed {
-    /// Plays it on an empty store. Each driver comes to it through a saver of `savers` of its own, in turn: as many
-    /// programs that use one file.
+    /// Runs it on an empty store. Each driver uses its own saver of `savers`, in turn, like several programs that use
+    /// one file.
     pub(crate) async fn play(self, graphs: &Graphs, savers: &[Arc<dyn Checkpointer>]) -> Played {
         let workload = usize::try_from(self.number).expect("a small number") % graphs.0.len();
         let world = World::new(self.number, self.place);
         let store = Arc::clone(&savers[0]);
         let flawed = self.flaw.map(|flaw| Arc::new(Flawed::new(Arc::clone(&store), flaw)));
-        // Half of the worlds have drivers of one run, as of a program that is started again elsewhere.
+        // In half of the worlds all drivers continue one run, like a program that is started again elsewhere.
         let run = world.one_in(2).then(|| Uuid::from_u64_pair(self.number | 1 << 60, u64::from(self.place)));
         let savers = match &flawed {
             Some(flawed) => vec![Arc::clone(flawed) as Arc<dyn Checkpointer>],
@@ -146,7 +146,7 @@ impl Play<'_> {
                 let drawn = self.world.below(moves.len());
                 self.make(moves.into_iter().nth(drawn).expect("it was drawn of them"), is_calm).await;
             } else if self.living.iter().any(|living| living.frozen > moment) {
-                // Nobody else has anything to do: time passes.
+                // No driver has anything to do: time passes.
                 self.living.iter_mut().for_each(|living| living.frozen = 0);
             } else if !self.living.is_empty() {
                 let waits = self.living.iter().map(|living| living.number).collect::<Vec<_>>();
@@ -160,7 +160,7 @@ impl Play<'_> {
         Err(format!("drivers are still at it after {FOREVER} moments"))
     }
 
-    /// What may happen by chance, beside that somebody goes on.
+    /// A possible random event.
     fn befall(&mut self, moment: usize) {
         let many = self.living.len();
         if many < DRIVERS && self.world.one_in(8) {
@@ -197,7 +197,7 @@ impl Play<'_> {
         self.living.push(Living { number, frozen: 0, life: tokio::spawn(driver.live()) });
     }
 
-    /// A driver is gone, at once. What it has sent may still arrive.
+    /// A driver crashes at once. Its sent calls may still arrive.
     fn crash(&mut self, victim: usize) {
         let Living { number, life, .. } = self.living.swap_remove(victim);
         life.abort();
@@ -215,7 +215,7 @@ impl Play<'_> {
         }
     }
 
-    /// Takes leave of drivers that have done their part.
+    /// Removes drivers that have finished.
     async fn bury(&mut self) {
         while let Some(dead) = self.living.iter().position(|living| living.life.is_finished()) {
             let Living { number, life, .. } = self.living.swap_remove(dead);
@@ -234,7 +234,7 @@ impl Play<'_> {
         inner.gates.retain(|gate| !gate.open.is_closed());
         let mut moves = Vec::new();
         for (place, parcel) in inner.parcels.iter().enumerate() {
-            // What one driver sends arrives in order.
+            // Calls of one driver arrive in order.
             if inner.parcels[..place].iter().all(|earlier| earlier.driver != parcel.driver) {
                 moves.push(Move::Deliver(place));
             }
@@ -268,7 +268,7 @@ impl Play<'_> {
             Move::Open(place) => {
                 let gate = self.world.lock().gates.remove(place);
                 self.world.trace(gate.driver, "goes on", place);
-                // Whoever waited may have been given up meanwhile.
+                // The waiting driver may have been dropped meanwhile.
                 let _given_up = gate.open.send(());
             }
         }
@@ -288,7 +288,7 @@ impl Play<'_> {
         fate
     }
 
-    /// Everything is calm, and nobody is left: one driver carries the thread to its end.
+    /// Failures are disabled, and no driver is left: one driver runs the thread to its end.
     async fn finish(&mut self) -> Result<(), String> {
         let driver = self.driver(true);
         self.world.trace(driver.number, "finishes alone", self.born);
@@ -323,7 +323,7 @@ fn told_otherwise(fate: Fate) -> &'static str {
     }
 }
 
-/// Lets everybody go on who can. The runtime wakes whoever yields when nobody else has anything to do.
+/// Lets every task continue that can. The runtime wakes a yielding task when no other task can run.
 async fn settle() {
     yield_now().await;
     yield_now().await;

@@ -20,17 +20,17 @@ use tokio::sync::oneshot;
 use crate::facts::Deed;
 use crate::world::{Fate, Parcel, Reply, World, failure};
 
-/// The way of one driver to the store.
+/// The connection of one driver to the store.
 pub(crate) struct Wire {
     pub(crate) world: World,
     pub(crate) driver: usize,
     pub(crate) store: Arc<dyn Checkpointer>,
-    /// Whether the store takes some calls without waiting until they are done. Then the simulation waits: what comes
-    /// first is its to say.
+    /// `true` if the store queues some calls without waiting for them. Then the simulation waits, because it determines
+    /// the order.
     pub(crate) defers: bool,
 }
 
-/// Waits until a store has done what it took: it reads what it has written.
+/// Waits until a store has executed its queued calls: it reads its own writes.
 async fn settle(store: &dyn Checkpointer, thread: &ThreadId, defers: bool) -> Result<(), StoreError> {
     if defers {
         store.history(thread, At::Head, 1).await?;
@@ -56,13 +56,13 @@ impl Wire {
                     Fate::Refused => Err(failure()),
                     Fate::Done => work(store).await,
                     Fate::Unacknowledged => work(store).await.and_then(|_| Err(failure())),
-                    // What was refused is not tried again.
+                    // A refused call is not retried.
                     Fate::Repeated => match work(Arc::clone(&store)).await {
                         Ok(_) => work(store).await,
                         Err(error) => Err(error),
                     },
                 };
-                // A driver that has crashed hears nothing.
+                // A crashed driver receives nothing.
                 Box::new(move || drop(tell.send(result))) as Reply
             })
         };
@@ -220,7 +220,7 @@ impl Wire {
 
 #[async_trait]
 impl Around for Wire {
-    // What no run calls does not travel.
+    // Calls that no run makes are passed on directly.
     fn inner(&self) -> &dyn Checkpointer {
         &*self.store
     }

@@ -1,4 +1,4 @@
-//! What drivers, nodes and store share: chance, what waits for its turn, and what is known of what happened.
+//! The state that drivers, nodes and store share: randomness, waiting events, and the record of events.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,31 +21,31 @@ pub(crate) struct World(Arc<Mutex<Inner>>);
 
 pub(crate) struct Inner {
     pub(crate) dice: Dice,
-    /// Nothing goes wrong any more.
+    /// `true` when failures are disabled.
     pub(crate) calm: bool,
-    /// Where nodes stand still.
+    /// The waiting nodes.
     pub(crate) gates: Vec<Gate>,
-    /// What is on its way to the store, in the order in which it was sent.
+    /// Calls on their way to the store, in the order in which they were sent.
     pub(crate) parcels: Vec<Parcel>,
-    /// What is on its way back.
+    /// Replies on their way back.
     pub(crate) replies: Vec<(usize, &'static str, Reply)>,
     pub(crate) facts: Facts,
-    /// What happened in which order: who, what, and a number of it.
+    /// The events in order: the driver, the event, and its number.
     trace: Vec<(usize, &'static str, usize)>,
     seed: u64,
-    /// Tells apart the worlds of one process: what they do at the same time must not have the same ids.
+    /// Distinguishes the worlds of one process: concurrent worlds must not have the same ids.
     place: u16,
     ids: u64,
     words: usize,
 }
 
-/// A node that waits to be let on.
+/// A node that waits to continue.
 pub(crate) struct Gate {
     pub(crate) driver: usize,
     pub(crate) open: oneshot::Sender<()>,
 }
 
-/// What becomes of a call to the store.
+/// The fate of a call to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Done,
@@ -53,23 +53,23 @@ pub(crate) enum Fate {
     Refused,
     /// Done, and an error.
     Unacknowledged,
-    /// Done, and once more, because the first acknowledgement was lost.
+    /// Done twice, because the first acknowledgement was lost.
     Repeated,
 }
 
-/// Tells a driver what came of its call.
+/// Delivers the result of a call to its driver.
 pub(crate) type Reply = Box<dyn FnOnce() + Send>;
 
 /// A call on its way to the store.
 pub(crate) struct Parcel {
     pub(crate) driver: usize,
     pub(crate) what: &'static str,
-    /// Whether it may be sent again by who did not hear of it.
+    /// `true` if it may be sent again when its reply was lost.
     pub(crate) may_repeat: bool,
     pub(crate) work: Box<dyn FnOnce(Fate) -> BoxFuture<'static, Reply> + Send>,
 }
 
-/// What a call to the store says that was told to fail.
+/// The error text of a call that the simulation lets fail.
 pub(crate) const FAILURE: &str = "the simulation lets the store fail";
 
 pub(crate) fn failure() -> StoreError {
@@ -97,17 +97,17 @@ impl World {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stands still until the scheduler lets the driver go on.
+    /// Waits until the scheduler lets the driver continue.
     pub(crate) async fn pause(&self, driver: usize) {
         let (open, opened) = oneshot::channel();
         self.lock().gates.push(Gate { driver, open });
         if opened.await.is_err() {
-            // The driver has crashed; whoever waits here is about to be dropped.
+            // The driver has crashed; the task that waits here is about to be dropped.
             pending::<()>().await;
         }
     }
 
-    /// A number that no one else has drawn.
+    /// A unique number.
     pub(crate) fn word(&self) -> usize {
         let mut inner = self.lock();
         inner.words += 1;
@@ -142,7 +142,7 @@ impl World {
     }
 }
 
-/// The end of a trace, one line a moment.
+/// The end of a trace, one line per moment.
 pub(crate) fn last_of(trace: &[(usize, &'static str, usize)], moments: usize) -> String {
     let mut text = String::new();
     for (driver, what, number) in &trace[trace.len().saturating_sub(moments)..] {
@@ -151,7 +151,7 @@ pub(crate) fn last_of(trace: &[(usize, &'static str, usize)], moments: usize) ->
     text
 }
 
-/// Chance and ids of one driver. Every request of a driver that carries on a given run has that run's id.
+/// The randomness and ids of one driver. Every request of a driver that continues a given run has that run's id.
 #[derive(Clone)]
 pub(crate) struct Fortune {
     pub(crate) world: World,
@@ -160,12 +160,12 @@ pub(crate) struct Fortune {
 
 struct Given {
     run: Uuid,
-    /// Whether the next id is the run's.
+    /// `true` if the next id is the run's.
     due: bool,
 }
 
 impl Fortune {
-    /// Ids of a run of its own for each request, or always of the run `run`.
+    /// A new run id for each request, or always the id `run`.
     pub(crate) fn new(world: &World, run: Option<Uuid>) -> Self {
         let run = run.map(|run| Arc::new(Mutex::new(Given { run, due: false })));
         Self { world: world.clone(), run }
@@ -199,5 +199,5 @@ impl Ambient for Fortune {
     }
 }
 
-/// How often something happened, by what it is.
+/// The number of events, by their kind.
 pub(crate) type Counts<T> = BTreeMap<T, usize>;

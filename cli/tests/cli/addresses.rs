@@ -1,4 +1,4 @@
-//! What names a checkpoint, and what is said of names.
+//! Names of checkpoints, and errors about them.
 
 use superstep::cli::{Exit, Look};
 
@@ -89,7 +89,7 @@ async fn a_bisection_that_looks_at_every_state_does_not_advise_to_do_so() {
     assert!(linear.ends_with("it does not hold in some later state\n"), "{linear}");
 }
 
-/// The texts under the lists: a line ends where the next word has no room.
+/// The texts below the lists: a line ends where the next word does not fit.
 #[tokio::test]
 async fn paragraphs_of_the_help_fill_their_lines() {
     let mut program = crate::debugger::Program::new().await;

@@ -59,7 +59,7 @@ async fn an_edit_of_the_head_is_the_one_that_code_makes() {
     let (own, other) = (own.head().await.unwrap(), zig.head().await.unwrap());
     let (mut a, b) = (own.loaded().clone(), other.loaded().clone());
     assert_eq!(a.asks.len(), 1, "its question goes along");
-    // Ids of tasks follow from the checkpoint's, and those of questions from the tasks'.
+    // Ids of tasks are derived from the checkpoint's id, and those of questions from the tasks' ids.
     (a.checkpoint.id, a.checkpoint.run) = (b.checkpoint.id, b.checkpoint.run);
     (a.asks[0].id, a.asks[0].task) = (b.asks[0].id, b.asks[0].task);
     a.effects.iter_mut().zip(&b.effects).for_each(|(a, b)| a.id.task = b.id.task);
@@ -121,7 +121,7 @@ fn immutable(path: &Path) -> BTreeMap<&'static str, Vec<Vec<Value>>> {
     tables.map(|table| (table, rows(&connection, table))).into()
 }
 
-/// Each checkpoint with its values, as every thread loads it.
+/// Each checkpoint with its values, as loaded by every thread.
 fn loaded(path: &Path) -> BTreeMap<(CheckpointId, ThreadId), String> {
     let reader = SqliteReader::open(path).unwrap();
     let mut loaded = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Edits as a node, compared with those that the program makes.
+//! Edits as a node, compared with the same edits by the program.
 
 use std::fs;
 use std::path::Path;
@@ -69,7 +69,7 @@ async fn work(path: &Path) -> Graph<Work> {
     g.compile().unwrap().checkpointer(SqliteSaver::open(path).await.unwrap())
 }
 
-/// A checkpoint with what is on top of it, but for ids that are drawn, and what follows from them.
+/// A checkpoint with its pending work, without random ids and values derived from them.
 fn comparable(mut loaded: Loaded) -> Loaded {
     let task = TaskId::from_bytes([0; 16]);
     let next = loaded.checkpoint.frontier.tasks.clone();
@@ -89,7 +89,8 @@ fn comparable(mut loaded: Loaded) -> Loaded {
     loaded
 }
 
-/// Edits `file` as a node by the program of the tests and a copy of it by the verb, and compares. Whether it is done.
+/// Edits `file` as a node with the program of the tests and a copy of it with the verb, and compares them. Returns
+/// `true` if the edit was made.
 async fn same<O: IntoOutcome<Work>>(file: &Path, node: &str, outcome: O, line: &str) -> bool {
     let copy = file.with_extension("copy.db");
     fs::copy(file, &copy).unwrap();
@@ -117,16 +118,16 @@ async fn an_edit_as_a_node_is_the_one_that_code_makes() {
     let path = folder.path().join("work.db");
     waiting(&path).await;
     let path = &*path;
-    // Neither is done, then one is, then both are: a join fires, and a deferred node waits.
+    // First neither is finished, then one, then both: a join fires, and a deferred node waits.
     assert!(!same(path, "both", (), "").await);
     assert!(same(path, "left", Work::update().last("by hand"), "--set 'last=\"by hand\"'").await);
     assert!(!same(path, "extra", (), "").await);
     assert!(same(path, "right", Work::update().set_log(["new"]), "--set 'log=[\"new\"]'").await);
-    // Behind the barrier `both` and `extra` are next.
+    // After the barrier `both` and `extra` are next.
     assert!(same(path, "both", Work::update().last("x"), "--set 'last=\"x\"'").await);
     assert!(same(path, "extra", (), "").await);
     assert!(same(path, "choose", Choice::Again, "--case Again").await);
-    // A node that is not next: what it led to is led to anew.
+    // A node that is not next: its targets are planned again.
     assert!(
         same(path, "choose", (Work::update().last("y"), Choice::Done), "--set 'last=\"y\"' --case Done")
             .await
@@ -157,7 +158,7 @@ async fn what_takes_the_program_is_told() {
                 `thread.edit_as` does it from there";
     is("--as choose --case Each", 2, each);
     is("--as both", 2, "playing both would drop what is next and did not follow from it: left, right");
-    // One of the two has answered with hours, which are summed up at the barrier.
+    // One of the two has answered with hours, which are added at the barrier.
     let thread = work(&path).await.thread("t");
     let first = thread.head().await.unwrap().interrupts().remove(0);
     thread.answer_to(first.id, "yes").await.unwrap().interrupted().unwrap();

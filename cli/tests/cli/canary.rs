@@ -1,4 +1,4 @@
-//! A secret that goes through everything a program may do is in nothing that the command line says.
+//! A secret that passes through all features of a program appears in no output of the command line.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ macro_rules! program {
                 Ok(Session::update().round(2_u32))
             }
 
-            /// The same wires, around other code.
+            /// The same wires with other code.
             async fn other(fx: Effects) -> Result<Update<Session>, NodeError> {
                 fx.run_keyed("call", "somebody", || async { Ok::<_, std::io::Error>(()) }).await?;
                 Ok(Session::update().round(2_u32))
@@ -71,7 +71,7 @@ macro_rules! program {
     };
 }
 
-/// A program that runs another one's graph as a subgraph, and has no secret of its own.
+/// A program that runs another program's graph as a subgraph, and has no secret of its own.
 macro_rules! around {
     ($module:ident, $inner:ident) => {
         mod $module {
@@ -99,7 +99,7 @@ macro_rules! around {
     };
 }
 
-/// What is run of a program, on three threads.
+/// The runs of a program, on three threads.
 macro_rules! runs {
     ($state:ident) => {
         async fn kept(login: bool, path: &Path) -> Graph<$state> {
@@ -158,12 +158,12 @@ const VERBS: [&str; 25] = [
     "bisect FILE T --path round --is '>= 2'",
 ];
 
-/// How often something that is said has the canary in it; and what that was.
+/// The number of outputs with the canary, and these outputs.
 fn hits(path: &Path) -> Vec<String> {
     hits_of(path, &["fails", "asks", "ends"])
 }
 
-/// As [`hits`], of these threads.
+/// Like [`hits`], for these threads.
 fn hits_of(path: &Path, threads: &[&str]) -> Vec<String> {
     let mut hits = Vec::new();
     let mut words = 0;
@@ -207,7 +207,7 @@ async fn a_secret_of_a_subgraph_is_in_nothing_that_is_said_of_the_thread_above()
     assert!(found.len() > 8, "the same field, not secret, is seen only {} times", found.len());
 }
 
-/// A thread goes on with a program for which the field is not secret any more.
+/// A thread continues with a program in which the field is no longer secret.
 #[tokio::test]
 async fn what_was_secret_once_is_in_nothing_that_is_said() {
     let folder = tempfile::tempdir().unwrap();
@@ -223,8 +223,8 @@ async fn what_was_secret_once_is_in_nothing_that_is_said() {
     assert_eq!(head.out.trim(), "\"<secret>\"", "{}", head.err);
 }
 
-/// Questions stay with the thread above when the checkpoints of the subgraph that asked them are gone, and with the copies of
-/// a thread, which have no subgraphs.
+/// The outer thread keeps the questions of a subgraph whose checkpoints are deleted, and so do copies of a thread,
+/// which have no subgraphs.
 #[tokio::test]
 async fn a_secret_is_in_nothing_that_is_said_of_threads_without_their_subgraphs() {
     let folder = tempfile::tempdir().unwrap();
@@ -257,8 +257,7 @@ async fn a_secret_is_in_nothing_that_is_said_of_threads_without_their_subgraphs(
     }
 }
 
-/// What the debugger of the program is asked, one line after the other. `CHANGED` stands before what is asked of a program
-/// whose code has changed.
+/// The command lines for the program's debugger. `CHANGED` marks those for a program with changed code.
 const DEBUGGED: [&str; 47] = [
     "run new '{}'",
     "tail new --from start",
@@ -309,7 +308,7 @@ const DEBUGGED: [&str; 47] = [
     "rekey",
 ];
 
-/// The lines of [`DEBUGGED`] that say the canary, and how much they say in all.
+/// The lines of [`DEBUGGED`] whose output contains the canary, and the size of all outputs.
 macro_rules! debugged {
     ($module:ident, $look:expr, $suffix:expr) => {{
         let folder = tempfile::tempdir().unwrap();
@@ -347,7 +346,7 @@ async fn a_secret_is_in_nothing_that_the_debugger_of_its_program_says() {
         let found: Vec<(&str, String)> = debugged!(secret, look, suffix);
         assert!(found.is_empty(), "{} hits: {found:#?}", found.len());
         let found: Vec<(&str, String)> = debugged!(open, look, suffix);
-        // The same field, not secret, is seen wherever something is told of what happened.
+        // The same field without the secret mark appears in all outputs.
         for line in DEBUGGED {
             let told = found.iter().any(|(seen, _)| *seen == line);
             let tells =
@@ -373,7 +372,7 @@ async fn a_secret_of_a_subgraph_is_in_nothing_that_the_debugger_says() {
     }
 }
 
-/// A verb that is new is asked for the canary, too.
+/// New verbs are tested for the canary, too.
 #[tokio::test]
 async fn every_verb_is_looked_at() {
     let folder = tempfile::tempdir().unwrap();
@@ -381,7 +380,7 @@ async fn every_verb_is_looked_at() {
     let help = debug(superstep::debugger(&[&graph]), folder.path(), Look::PIPED, "--help").await.out;
     let verbs =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // What is said of a verb may go on below it.
+    // The description of a verb may continue below it.
     let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty()).collect();
     assert!(verbs.len() > 30, "{help}");

@@ -1,4 +1,4 @@
-//! The verbs that take care of a file.
+//! The verbs for the maintenance of a file.
 
 use rusqlite::Connection;
 use superstep::cli::{Exit, Look};
@@ -111,7 +111,7 @@ async fn older_checkpoints_go_and_every_verb_says_where_the_past_ends() {
     let (mut dry, done) = (json(&dry), json(&done));
     dry["dry_run"] = false.into();
     assert_eq!(dry, done);
-    // It has 8; the latest stays, and the one where `zig` begins.
+    // It has 8 checkpoints; the latest stays, and the one where `zig` begins.
     assert_eq!(done["pruned"]["checkpoints"], 6);
     assert_eq!(told(&file, "verify FILE").exit, Exit::Fine);
     assert_eq!(told(&file, "show FILE rust .").out, state);
@@ -151,12 +151,12 @@ async fn what_is_taken_out_is_told_in_plain_words() {
     let said = told(&file, "gc FILE --dry-run");
     assert_eq!(said.out, "would take out 1 leftover of a deletion (0 bytes)\n", "{}", said.err);
     let pruned = told(&file, "gc FILE --keep-last 1").out;
-    // Of 14 the three latest stay, and the one where `zig` begins.
+    // Of 14 checkpoints, the three latest stay, and the one where `zig` begins.
     assert!(pruned.starts_with("took out 10 checkpoints, "), "{pruned}");
     assert!(pruned.contains(", 1 leftover of a deletion (") && pruned.ends_with(" bytes)\n"), "{pruned}");
 }
 
-/// Cut in half, or with a page that is none any more.
+/// Cut in half, or with an invalid page.
 #[tokio::test]
 async fn a_damaged_file_is_called_damaged_and_not_written_to() {
     let file = written().await;

@@ -21,7 +21,7 @@ pub(crate) async fn debug(debugger: superstep::cli::Debugger, folder: &Path, loo
     Said { exit, out: text(out), err: text(err) }
 }
 
-/// The program that wrote the file, started once more.
+/// The program that wrote the file, started again.
 pub(crate) struct Program {
     file: Written,
     started: u64,
@@ -50,7 +50,7 @@ impl Program {
         debug(superstep::debugger(&[&graph]), self.file.folder.path(), look, line).await
     }
 
-    /// Says nothing but an error.
+    /// Prints only an error.
     async fn refuses(&mut self, line: &str) -> (u8, String) {
         let said = self.says(Look::PIPED, line).await;
         assert_eq!(said.out, "", "{line}");
@@ -58,7 +58,7 @@ impl Program {
     }
 }
 
-/// What a debugger says to these lines, one after the other.
+/// The outputs of a debugger for these lines.
 async fn golden(name: &str, lines: &[&str]) {
     let mut program = Program::new().await;
     let mut text = String::new();
@@ -112,7 +112,7 @@ async fn events_are_a_document_a_line() {
     }
 }
 
-/// The events of a run are shown while it runs, and were JSON with the characters of C1 and all that is not seen.
+/// The events of a run are printed while it runs. Their JSON used to contain C1 and invisible characters.
 #[tokio::test]
 async fn what_a_terminal_would_obey_or_not_show_is_escaped_in_events() {
     let mut program = Program::new().await;
@@ -285,7 +285,7 @@ async fn the_graph_of_a_thread_is_found_by_its_name() {
 async fn threads_that_would_not_go_on_are_named() {
     let program = Program::new().await;
     let folder = program.file.folder.path().to_owned();
-    // Another program, whose graph is called the same.
+    // Another program with a graph of the same name.
     let saver = SqliteSaver::open(&program.file.path).await.unwrap();
     let other = mails_called("essay").checkpointer(saver);
     let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "migrate --check").await;

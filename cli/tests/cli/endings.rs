@@ -1,4 +1,4 @@
-//! How the debugger ends, and the commands that it tells: each is one that works.
+//! The exit of the debugger, and the commands that it prints: each of them works.
 
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
@@ -68,7 +68,7 @@ async fn a_thread_with_any_name_is_answered_with_the_command_that_is_told() {
             (Exit::Unusable, "error: a thread's name has at least one letter and no control characters\n")
         );
     }
-    // One that the program's own code has begun.
+    // A run that the program's own code began.
     let graph = program.graph().await;
     graph.thread("a\nb").run(essay("Go")).await.unwrap().interrupted().unwrap();
     let asked = program.says(Look::PIPED, "tail 'a\nb'").await;
@@ -109,7 +109,7 @@ async fn a_thread_that_was_deleted_is_not_to_be_resumed() {
     assert!(said.err.starts_with("error: ") && !said.err.contains("when that is mended"), "{}", said.err);
 }
 
-/// Where nothing can be written.
+/// A target to which nothing can be written.
 struct Full(ErrorKind);
 
 impl Write for Full {

@@ -1,4 +1,4 @@
-//! What is said of what cannot be read, and of what is not there.
+//! Errors about unreadable and missing things.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ async fn files_that_cannot_be_read_are_named_with_the_reason() {
     assert!(newer.1.starts_with("error: the file has format 99; this program reads up to "), "{newer:?}");
 }
 
-/// What looks like another option was told in nine lines, and the least of them said what a number is.
+/// An argument that looks like an option used to give an error of nine lines, which did not explain numbers.
 #[tokio::test]
 async fn what_is_no_number_is_told_in_one_line() {
     let Written { path, folder: _folder } = written().await;
@@ -77,7 +77,7 @@ async fn damage_is_told_and_what_is_whole_is_read() {
     assert!(cut.0 > 0 && cut.1.starts_with("error: "), "{cut:?}");
 }
 
-/// One thread that was damaged kept all others from being listed, and from being found by their names.
+/// One damaged thread used to prevent all others from being listed, and from being found by their names.
 #[tokio::test]
 async fn a_damaged_thread_is_told_of_beside_the_others() {
     let Written { path, folder: _folder } = written().await;
@@ -144,7 +144,7 @@ async fn what_is_not_there_is_told_with_what_is_near() {
     let why = error("why FILE rust@5 wite");
     assert!(why.0 == 1 && why.1.ends_with("; did you mean write?"), "{why:?}");
 
-    // The branch leaves the newer steps behind. The error used to say that the thread has none of them.
+    // The branch does not contain the newer steps. The error used to say that the thread does not have them.
     assert_eq!(said(&path, Look::PIPED, "fork FILE rust@2").exit, Exit::Fine);
     is(
         &error("show FILE rust@5"),

@@ -1,4 +1,4 @@
-//! Every verb on what is no checkpoint file, and on one that somebody has prepared: it says so in one line, ends, and
+//! Every verb on files that are not checkpoint files, and on malicious ones: it prints a one-line error, ends, and
 //! writes nothing.
 
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use crate::newer::LINES;
 use crate::program::{Written, essay, essays, written};
 use crate::{Said, said};
 
-/// No verb takes as long as this on so small a file.
+/// Longer than any verb takes on such a small file.
 const HANGS: Duration = Duration::from_secs(300);
 
-/// How a file is made at a path, beside a sound one.
+/// Creates a file at a path, beside a sound one.
 type Make = fn(&Path, &Path);
 
-/// What is no checkpoint file, or cannot be read.
+/// Files that are not checkpoint files, or cannot be read.
 const FOREIGN: [(&str, Make); 11] = [
     ("text", |path, _| fs::write(path, "these are my notes\n").unwrap()),
     ("noise", |path, _| fs::write(path, noise(9000)).unwrap()),
@@ -40,7 +40,7 @@ const FOREIGN: [(&str, Make); 11] = [
     ("a device without an end", |path, _| link("/dev/random", path)),
 ];
 
-/// What says that it is a checkpoint file and is none that can be opened. A copy may take its place.
+/// Files that claim to be checkpoint files and cannot be opened. A copy may replace them.
 const DAMAGED: [(&str, Make); 8] = [
     ("a database of noise", |path, good| {
         let header = fs::read(good).unwrap()[..100].to_vec();
@@ -67,7 +67,7 @@ const DAMAGED: [(&str, Make); 8] = [
     }),
 ];
 
-/// What is made of a sound file. Verbs that do not come across it may answer.
+/// Changes of a sound file. Verbs that do not read the changed part may succeed.
 const PREPARED: [&str; 11] = [
     "CREATE TABLE copy AS SELECT * FROM checkpoint; DROP TABLE checkpoint; ALTER TABLE copy RENAME TO checkpoint;
      UPDATE checkpoint SET manifest = x'ff00ff'",
@@ -116,7 +116,7 @@ fn ends(file: &Path, line: &str) -> Said {
     answer.recv_timeout(HANGS).unwrap_or_else(|error| panic!("{line} on {}: {error}", file.display()))
 }
 
-/// What is in a folder: of each file what is in it, and of all else what it is.
+/// The content of a folder: of each file its content, and of everything else its kind.
 fn inside(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let content = |path: &Path| match fs::symlink_metadata(path).unwrap() {
@@ -141,7 +141,7 @@ impl Around {
         Self { file, export, empty: tempfile::tempdir().unwrap() }
     }
 
-    /// A verb's line with the paths of what is sound in it; the copy would be beside what is hostile.
+    /// A verb's line with paths of sound files; the copy would be beside the malicious file.
     fn line(&self, line: &str) -> String {
         let quoted = |path: &Path| format!("'{}'", path.display());
         line.replace("GOOD.json", &quoted(&self.export))
@@ -150,13 +150,13 @@ impl Around {
     }
 }
 
-/// One line that says what is wrong, and that a terminal shows as it is.
+/// Checks for a one-line error that a terminal shows unchanged.
 fn is_clear(said: &Said) -> bool {
     let line = said.err.strip_prefix("error: ").and_then(|rest| rest.strip_suffix('\n'));
     line.is_some_and(|line| !line.is_empty() && !line.contains(char::is_control))
 }
 
-/// Asks every verb of each of these, and expects that it is refused in this way.
+/// Runs every verb on each of these, and expects this refusal.
 async fn refused(all: &[(&str, Make)], lines: impl Fn() -> Vec<&'static str>, exit: Exit) {
     let around = Around::new().await;
     let mut wrong = Vec::new();
@@ -221,7 +221,7 @@ async fn what_somebody_has_prepared_ends_no_verb_otherwise_than_with_an_answer_o
             if !is_right || is_refused && !(said.out.is_empty() && is_clear(&said)) {
                 wrong.push(format!("{sql}: {line}: {said:?}"));
             }
-            // A terminal does what such letters say.
+            // A terminal executes such characters.
             if said.out.contains('\u{1b}') {
                 wrong.push(format!("{sql}: {line}: it shows what is not to be shown: {said:?}"));
             }
@@ -237,11 +237,11 @@ async fn what_somebody_has_prepared_ends_no_verb_otherwise_than_with_an_answer_o
     assert!(refused > 100, "only {refused} were refused");
 }
 
-/// Reorders a line, hides letters and words, and begins a command of terminals in one character.
+/// Characters that reorder a line, hide letters and words, and begin a terminal command.
 pub(crate) const HIDDEN: &str =
     "a\u{202e}b\u{200b}c\u{2066}d\u{e0041}e\u{9b}2Jf\u{ad}g\u{feff}h\u{2028}i\u{1b}[2Jj";
 
-/// What of an output a terminal would obey or not show, apart from its own lines and colours.
+/// The characters of an output that a terminal would execute or hide, except line breaks and colours.
 pub(crate) fn hidden(output: &str) -> Vec<char> {
     let styles = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[3"];
     let plain = styles.iter().fold(output.to_owned(), |text, style| text.replace(style, ""));
@@ -249,7 +249,8 @@ pub(crate) fn hidden(output: &str) -> Vec<char> {
     plain.chars().filter(is_hidden).filter(|letter| *letter != '\n').collect()
 }
 
-/// Only control characters were escaped, so a state could show another line than it held; with `--json` not even those of C1.
+/// Only control characters used to be escaped, so a state could display a different text; with `--json` not even those
+/// of C1.
 #[tokio::test]
 async fn what_a_terminal_would_obey_or_not_show_is_escaped_in_every_form() {
     let file = written().await;
@@ -279,7 +280,7 @@ async fn what_a_terminal_would_obey_or_not_show_is_escaped_in_every_form() {
     assert!(hidden(&wrong).is_empty() && wrong.contains(r"\u{202e}"), "{wrong}");
 }
 
-/// A file in a folder that is not writable is read, and who is to write says that it cannot.
+/// A file in a read-only folder is read, and verbs that write report an error.
 #[tokio::test]
 async fn in_a_folder_that_is_read_only_nothing_is_written() {
     use std::os::unix::fs::PermissionsExt;
@@ -290,7 +291,7 @@ async fn in_a_folder_that_is_read_only_nothing_is_written() {
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
     };
     allow(0o555);
-    // Root may do everything.
+    // Root may write anyway.
     let is_root = fs::write(folder.join("probe"), "").is_ok();
     let mut wrong = Vec::new();
     for line in LINES

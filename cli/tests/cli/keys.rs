@@ -37,7 +37,7 @@ impl Keyed {
     }
 }
 
-/// The words of a verb that reads, and that the answer is the same for an encrypted file.
+/// The words of a reading verb, and whether the answer is the same for an encrypted file.
 const READING: [&str; 13] = [
     "threads FILE",
     "interrupts FILE",
@@ -71,7 +71,7 @@ async fn every_verb_reads_an_encrypted_file_with_its_keys_and_none_without() {
         );
         let with = keyed.says(&format!("{line} KEYS"));
         assert_eq!(with.err, "", "{line}");
-        // Sealed texts are longer, which is told.
+        // Encrypted texts are longer, which the output shows.
         if !["threads", "gc"].iter().any(|verb| line.starts_with(verb)) {
             assert_eq!(with.out, plain, "{line}");
         }
@@ -110,7 +110,7 @@ async fn keys_are_exchanged_and_taken_away() {
     );
 }
 
-/// The program that wrote the file, with keys of its own, started once more for each line.
+/// The program that wrote the file, with its own keys, started again for each line.
 struct Program {
     keyed: Keyed,
     started: u64,
@@ -188,7 +188,7 @@ async fn the_debugger_of_a_program_writes_to_its_file_with_its_keys() {
     assert_eq!(program.keyed.says("threads FILE").exit, Exit::Unusable, "the file is encrypted as before");
 }
 
-/// A saver around the one that has the file.
+/// A saver around the saver of the file.
 struct Behind(SqliteSaver);
 
 impl Around for Behind {
@@ -206,7 +206,7 @@ async fn keys_are_taken_from_the_saver_of_the_file_and_from_nobody_else() {
     let behind = own.clone().shared_checkpointer(std::sync::Arc::new(Behind(program.saver().await)));
     assert_eq!(program.told(superstep::debugger(&[&behind]), "log rust").await.out, expected);
 
-    // A program that keeps its threads elsewhere has no keys for this file, whatever keys it has.
+    // The keys of a program that keeps its threads elsewhere do not apply to this file.
     let path = program.keyed.file.path.display().to_string();
     let keys = program.keyed.keys.display().to_string();
     let elsewhere = program.keyed.file.folder.path().join("elsewhere.db");
@@ -224,7 +224,7 @@ async fn keys_are_taken_from_the_saver_of_the_file_and_from_nobody_else() {
         let line = format!("log rust --file {path} --key-file {keys}");
         assert_eq!(program.told(superstep::debugger(&[&graph]), &line).await.out, expected);
     }
-    // Keys that are named count, for the own file as well.
+    // Keys given with the option apply, also for the program's own file.
     std::fs::write(&program.keyed.keys, NEWER).unwrap();
     let refused = program.says(&format!("log rust --key-file {keys}")).await;
     assert_eq!(refused.exit, Exit::Unusable);

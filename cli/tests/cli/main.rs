@@ -1,5 +1,5 @@
 //! The `superstep` program: every verb on the file of a small program with fixed ids and times, piped and as on a
-//! terminal. `UPDATE_GOLDEN=1` writes the files in `tests/cli/golden` anew.
+//! terminal. `UPDATE_GOLDEN=1` regenerates the files in `tests/cli/golden`.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod addresses;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use superstep::cli::{Exit, Look, Screen, run};
 
-/// What the program said.
+/// The output of the program.
 #[derive(Debug)]
 struct Said {
     exit: Exit,
@@ -37,7 +37,7 @@ struct Said {
     err: String,
 }
 
-/// Runs the program on the file, which stands in the place of `FILE`.
+/// Runs the program on the file, which replaces `FILE`.
 fn said(file: &Path, look: Look, line: &str) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let words = words(line).into_iter().map(|word| match &*word {
@@ -50,7 +50,7 @@ fn said(file: &Path, look: Look, line: &str) -> Said {
     Said { exit, out: text(out), err: text(err) }
 }
 
-/// The words of a command line; those in single quotes may have blanks.
+/// The words of a command line; words in single quotes may contain spaces.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {
@@ -60,7 +60,7 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// The ways in which a verb is asked: for text, for text on a terminal, and for JSON.
+/// The output modes of a verb: text, text on a terminal, and JSON.
 fn ways(line: &str) -> [(Look, String); 3] {
     [
         (Look::PIPED, line.to_owned()),
@@ -69,7 +69,7 @@ fn ways(line: &str) -> [(Look, String); 3] {
     ]
 }
 
-/// What a verb says, as a golden file shows it.
+/// The output of a verb in the form of a golden file.
 fn shown(file: &Path, look: Look, line: &str) -> String {
     let Said { exit, out, err } = said(file, look, line);
     assert_eq!(err, "", "{line}");
@@ -78,13 +78,13 @@ fn shown(file: &Path, look: Look, line: &str) -> String {
     format!("$ superstep {line}{on}\n{out}[exit {}]\n\n", exit as u8)
 }
 
-/// Compares what a verb says with the golden file of this name.
+/// Compares the output of a verb with the golden file of this name.
 fn golden(file: &Path, name: &str, line: &str) {
     let text: String = ways(line).into_iter().map(|(look, line)| shown(file, look, &line)).collect();
     compare(name, &text);
 }
 
-/// The same for a verb that writes: each time on a new file, and without the ids that it draws.
+/// The same for a verb that writes: each time on a new file, and without random ids.
 async fn golden_writing(name: &str, line: &str) {
     let mut text = String::new();
     for (look, line) in ways(line) {
@@ -94,7 +94,7 @@ async fn golden_writing(name: &str, line: &str) {
     compare(name, &text);
 }
 
-/// Ids that the program of the file has not drawn are `<id>`. Its own end with four times the same byte.
+/// Replaces ids that the program of the file did not create by `<id>`. Its own ids end with the same byte four times.
 fn masked(text: &str) -> String {
     let is_own = |end: &str| end.as_bytes().chunks(2).all(|byte| byte == &end.as_bytes()[..2]);
     let is_id = |word: &str| {
@@ -107,7 +107,7 @@ fn masked(text: &str) -> String {
     while let Some(at) = rest.find(is_part) {
         let (before, from) = rest.split_at(at);
         let (word, after) = from.split_at(from.find(|letter| !is_part(letter)).unwrap_or(from.len()));
-        // On a terminal the code of an id's colour stands before it.
+        // On a terminal a colour code precedes an id.
         let (color, word) = word.split_at(if word.starts_with("33m") { 3 } else { 0 });
         shown += before;
         shown += color;

@@ -1,4 +1,4 @@
-//! A file that a newer version wrote is refused by every verb, and not a byte of it is touched.
+//! Every verb refuses a file of a newer version, and changes no byte of it.
 
 use std::fs;
 use std::path::Path;

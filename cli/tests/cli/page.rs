@@ -1,4 +1,4 @@
-//! The page of the documents says what is so.
+//! The page `docs/cli.md` matches the program.
 
 use std::path::Path;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn every_command_of_the_page_runs() {
     assert!(count > 15 && debugged > 6, "{count}, {debugged}");
 }
 
-/// Lets somebody hold a thread.
+/// Acquires a lease on a thread.
 async fn held(file: &Path) {
     let saver = SqliteSaver::open(file).await.unwrap();
     let claim = Claim { thread: "rust".into(), holder: "worker 3".into(), ttl: Duration::from_secs(60) };

@@ -13,7 +13,7 @@ use superstep::prelude::*;
 use crate::program::{Written, essay, essays, written};
 use crate::said;
 
-/// A book is written by topics; each is searched for in a subgraph, which keeps what it found and asks.
+/// A book is written by topics; a subgraph searches for each topic, keeps the results and asks.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Book {
     topic: String,
@@ -37,7 +37,7 @@ async fn look(search: Snapshot<Search>, fx: Effects, emit: Emit) -> Result<Updat
     Ok(Search::update().found([text]))
 }
 
-/// Long enough for a row of its own.
+/// Long enough for a separate row.
 fn text_about(topic: &str) -> Result<String, std::io::Error> {
     Ok(format!("about {topic} ").repeat(500))
 }
@@ -114,7 +114,7 @@ fn moved(from: &Path, thread: &str, to: &Path) {
     assert_eq!(fine(to, &format!("export FILE {thread}")), fs::read_to_string(&document).unwrap());
 }
 
-/// Everything that can be told of a thread by itself.
+/// All output about a single thread.
 fn told_of(file: &Path, thread: &str) -> Vec<String> {
     let log = fine(file, &format!("log FILE {thread} -n 0 --json"));
     let log: serde_json::Value = serde_json::from_str(&log).unwrap();
@@ -136,7 +136,7 @@ fn told_of(file: &Path, thread: &str) -> Vec<String> {
     told
 }
 
-/// The threads of a file, but for the bytes that they take, which depend on where they are in it.
+/// The threads of a file, without their sizes, which depend on their position in the file.
 fn listed(file: &Path) -> Vec<String> {
     let listed = fine(file, "threads FILE");
     listed
@@ -161,7 +161,7 @@ async fn what_was_imported_is_what_was_exported() {
             moved(&file.path, thread, &there);
             assert_eq!(told_of(&there, thread), told_of(&file.path, thread), "{thread}");
         }
-        // One after the other: what they share is there once.
+        // One after the other: shared data is stored once.
         let all = file.folder.path().join("all.db");
         threads.iter().rev().for_each(|thread| {
             let document = file.folder.path().join(format!("{thread}.{thread}.json"));
@@ -206,7 +206,7 @@ async fn what_is_shared_is_shared_only_where_it_is_the_same() {
     );
     assert_eq!(fs::read(&to).unwrap(), before);
 
-    // What is left of a deleted thread is its own past again.
+    // The rest of a deleted thread becomes its own past again.
     let to = folder.join("again.db");
     fine(&to, &format!("import FILE {fox}"));
     fine(&to, &format!("import FILE {owl}"));
@@ -292,7 +292,7 @@ async fn secrets_are_left_out_on_request() {
     assert!(fine(&to, "log FILE owl -n 0").lines().count() > 5);
 }
 
-/// A trip that is booked with a token, which comes back and goes everywhere.
+/// A trip that is booked with a token, which appears in many places.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Trip {
     booked: String,

@@ -1,4 +1,4 @@
-//! The program whose file is looked into: it plans, searches in parallel, writes, and has somebody review that.
+//! The program that writes the test file: it plans, searches in parallel, writes, and asks a person for a review.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ async fn review(essay: Snapshot<Essay>, editor: Ask<String, String>) -> Verdict 
     }
 }
 
-/// Ids and times that count on: a second a call.
+/// Ids and times that count: one second per call.
 pub(crate) struct Counting(pub(crate) AtomicU64);
 
 impl Ambient for Counting {
@@ -93,7 +93,7 @@ impl Ambient for Counting {
     }
 }
 
-/// The program; its ids count on from `first`.
+/// The program; its ids count from `first`.
 pub(crate) fn essays(saver: SqliteSaver, first: u64) -> Graph<Essay> {
     let mut g = StateGraph::<Essay>::new("essay");
     let plan = g.node("plan", plan);

@@ -1,4 +1,4 @@
-//! Subgraphs on the command line: their threads have names, and every verb reaches them.
+//! Subgraphs on the command line: their threads have names, and every verb can read them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -42,7 +42,7 @@ fn fetch() -> Graph<Search> {
     g.compile().unwrap()
 }
 
-/// Asks whether to go on where the topic is `asked`.
+/// Asks whether to continue if the topic is `asked`.
 fn search() -> Graph<Search> {
     let mut g = StateGraph::<Search>::new("search");
     let lens = Lens::new().give(Search::QUERY, Search::QUERY).share(Search::FACTS, Search::FACTS);
@@ -115,7 +115,7 @@ fn json(path: &Path, line: &str) -> Value {
     serde_json::from_str(&said(path, Look::PIPED, &format!("{line} --json")).out).unwrap()
 }
 
-/// `log` showed the line of a task that ran a subgraph, and nothing of what that did.
+/// `log` used to show the line of a task that ran a subgraph, but not the steps of the subgraph.
 #[tokio::test]
 async fn the_log_shows_what_subgraphs_did_under_what_ran_them() {
     let (_folder, path) = written().await;
@@ -134,7 +134,7 @@ async fn the_log_shows_what_subgraphs_did_under_what_ran_them() {
     assert!(shown.contains("  research  as rust/research#2\n"), "{shown}");
 }
 
-/// Wherever a checkpoint or a thread is named, the name of a subgraph's thread does, and so does its id, as people copy it.
+/// The name of a subgraph's thread works for any checkpoint or thread, and so does its id, as users copy it.
 #[tokio::test]
 async fn a_subgraphs_thread_is_named_like_any_other() {
     let (_folder, path) = written().await;
@@ -193,7 +193,7 @@ async fn a_subgraph_that_keeps_its_state_is_named_by_its_key_as_well() {
     assert!(log.contains("of rust/remember#1"), "{log}");
 }
 
-/// A text that only a subgraph had was found nowhere.
+/// A text that only a subgraph had used to be found nowhere.
 #[tokio::test]
 async fn a_search_looks_into_subgraphs() {
     let (_folder, path) = written().await;
@@ -223,7 +223,7 @@ async fn what_is_done_with_whole_threads_says_which_one_to_name() {
     );
 }
 
-/// An edit of the thread above plans the task of a subgraph once more, as another one: it is the same run of the subgraph.
+/// An edit of the outer thread plans the task of a subgraph again, with another id: it is the same run of the subgraph.
 #[tokio::test]
 async fn a_subgraph_that_an_edit_took_along_is_one_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -242,7 +242,7 @@ async fn a_subgraph_that_an_edit_took_along_is_one_run() {
     assert_eq!(ran.collect::<Vec<_>>(), ["remember t/remember#1", "research t/research#1"]);
 }
 
-/// A finding in a subgraph named its thread by a control character and the id of a task.
+/// A finding in a subgraph used to name its thread with a control character and the id of a task.
 #[tokio::test]
 async fn what_is_wrong_with_a_subgraph_is_said_by_its_name() {
     let (_folder, path) = written().await;

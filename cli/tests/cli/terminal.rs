@@ -1,4 +1,4 @@
-//! Output on a terminal: columns that fit, colours where they are wanted, transcripts, and completions.
+//! Output on a terminal: columns that fit, optional colours, transcripts, and completions.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::agent::{Chat, agent};
 use crate::program::written;
 use crate::said;
 
-/// At 80 columns `changed` was cut, while ids kept more digits than tell them apart.
+/// At 80 columns `changed` used to be cut, while ids kept more digits than needed.
 #[tokio::test]
 async fn at_eighty_columns_what_ran_and_what_changed_is_there() {
     let file = written().await;
@@ -24,7 +24,7 @@ async fn at_eighty_columns_what_ran_and_what_changed_is_there() {
         }
         assert!(log.lines().all(|line| line.chars().count() <= 80), "{log}");
     }
-    // What stands for an id there is looked up like the whole.
+    // The shortened id works like the whole id.
     let log = said(&file.path, Look { width: Some(80), color: false }, "log FILE rust").out;
     let id = log.lines().nth(1).unwrap().split_whitespace().nth(1).unwrap().to_owned();
     assert_eq!(id.len(), 4, "{log}");

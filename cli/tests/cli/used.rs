@@ -1,4 +1,4 @@
-//! What is told of model calls.
+//! The reported usage of model calls.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ fn reply(text: &str, read: u64, written: u64) -> ModelReply {
     ModelReply::new("claude-x", text).with_usage(Usage::of(read, written))
 }
 
-/// A thread `day` that asked for a tool, a branch `night` of it that asks once more, and `failed`, whose model failed.
+/// A thread `day` that asked for a tool, a branch `night` of it that asks again, and `failed`, whose model failed.
 async fn written() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("days.db");

@@ -31,7 +31,7 @@ enum Panel {
     Judges(Vec<Judge>),
 }
 
-/// A thread on which three judges rate the same things at once, and the best is then found.
+/// A thread on which three judges rate the same things at once, and then the best is chosen.
 async fn written() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("survey.db");
@@ -65,7 +65,7 @@ async fn written() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// A comparison with a map or a text was one that held nowhere, as if the values had been compared.
+/// A comparison with a map or a text used to hold nowhere, as if the values had been compared.
 #[tokio::test]
 async fn a_comparison_that_does_not_fit_is_an_error_and_no_answer() {
     let (_folder, path) = written().await;
@@ -110,7 +110,7 @@ async fn a_comparison_that_does_not_fit_is_an_error_and_no_answer() {
     assert!(nothing.err.ends_with("their fields are best, ratings, remarks, status\n"), "{}", nothing.err);
 }
 
-/// `grep` looked at values only, and showed the beginning of a long line, where the match was not.
+/// `grep` used to search values only, and showed the beginning of a long line, without the match.
 #[tokio::test]
 async fn a_search_finds_keys_and_shows_the_match() {
     let (_folder, path) = written().await;
@@ -133,7 +133,8 @@ async fn a_search_finds_keys_and_shows_the_match() {
     );
 }
 
-/// All items of a fan-out were the author of what one of them had put, and what that replaced was not said.
+/// All items of a fan-out used to be authors of the entry that one of them had written, and the replaced value was not
+/// shown.
 #[tokio::test]
 async fn a_key_is_blamed_on_the_item_that_wrote_it() {
     let (_folder, path) = written().await;

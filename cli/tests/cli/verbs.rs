@@ -1,4 +1,4 @@
-//! What each verb says.
+//! The output of each verb.
 
 use superstep::cli::{Exit, Look};
 use superstep::prelude::*;

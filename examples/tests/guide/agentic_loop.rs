@@ -64,7 +64,7 @@ async fn a_person_is_asked_of_a_call_of_unknown_outcome() -> super::Result {
     Ok(())
 }
 
-/// Settings from files in the folder that the program runs in.
+/// Settings from files in the current folder of the program.
 fn configured(model: Scripted) -> Result<AgenticConfig, Box<dyn std::error::Error>> {
     let configuration =
         Configuration::<AgenticSettings>::new().file("agentic.toml")?.dotenv(".env")?.environment()?;
@@ -72,7 +72,7 @@ fn configured(model: Scripted) -> Result<AgenticConfig, Box<dyn std::error::Erro
     Ok(config)
 }
 
-/// Both pages that say what can be set say what the code says.
+/// Both pages with the settings match the code.
 #[test]
 fn the_tables_of_settings_have_each_with_its_default() {
     let pages = [
@@ -131,7 +131,7 @@ async fn write(report: Snapshot<Report>) -> Update<Report> {
 #[derive(Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-/// A tool that waits until two calls of it are made at the same time.
+/// A tool that waits until two of its calls run at the same time.
 fn together() -> ToolRegistry {
     let barrier = Arc::new(Barrier::new(2));
     let tool = TypedTool::new("look", "Looks.", move |Nothing {}| {

@@ -36,7 +36,7 @@ fn other_embedders_are_made_like_this() {
         let ollama = OpenAiEmbedder::compatible("nomic-embed-text", "http://localhost:11434/v1")?;
         Ok([openai, ollama])
     }
-    // Without a key in the environment only the second can be made.
+    // Without a key in the environment only the second can be created.
     match embedders() {
         Ok(both) => assert!(format!("{:?}", both[1]).contains("nomic-embed-text")),
         Err(error) => assert!(error.to_string().contains(OpenAiEmbedder::KEY_VARIABLE), "{error}"),

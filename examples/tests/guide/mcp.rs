@@ -21,7 +21,7 @@ async fn the_tools_of_a_server_are_added_to_those_of_an_agent() {
         }
         Ok(())
     }
-    // It is hardly installed where this runs, and if it is there is no such folder.
+    // It is probably not installed here, and if it is, there is no such folder.
     let error = add(ToolRegistry::new()).await.unwrap_err().to_string();
     assert!(error.starts_with("the MCP server `git` cannot be "), "{error}");
 }

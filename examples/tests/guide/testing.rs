@@ -20,14 +20,14 @@ struct Essay {
     draft: String,
 }
 
-/// What essays are made of.
+/// The state of essays.
 #[derive(Clone, FromRef)]
 struct Model {
     is_there: bool,
 }
 
 impl Model {
-    /// One that must not be asked.
+    /// A model that must not be called.
     fn absent() -> Self {
         Self { is_there: false }
     }
@@ -164,7 +164,7 @@ async fn a_test_records_its_own_cassette() -> super::Result {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("rust.json");
     let model = Model { is_there: true };
-    // What the page says holds where nothing says that this is CI.
+    // The page describes the behaviour outside of CI.
     if std::env::var_os("CI").is_some() {
         assert!(Cassette::record_or_replay(&path).is_err());
         return Ok(());
@@ -202,7 +202,7 @@ struct Shop {
     prices: Prices,
 }
 
-/// A source of prices: the shop's service, or one of a test.
+/// The source of prices: the shop's service, or the test.
 #[derive(Clone)]
 struct Prices(Arc<dyn Fn(&str) -> u32 + Send + Sync>);
 
@@ -210,7 +210,7 @@ async fn price(order: Snapshot<Order>, prices: Dep<Prices>) -> Update<Order> {
     Order::update().price(order.items.iter().map(|item| (prices.0.0)(item)).sum::<u32>())
 }
 
-/// Runs one node on a state, with a shop of the test's own.
+/// Runs one node on a state, with a shop of the test.
 async fn priced(items: &[&str]) -> Result<u32, Box<dyn std::error::Error>> {
     let mut g = StateGraph::<Order, Shop>::new("price");
     let price = g.node("price", price);

@@ -63,7 +63,7 @@ async fn a_saver_around_another_one_sees_the_calls() -> super::Result {
     Ok(())
 }
 
-/// That all items pass is tested where the suite is.
+/// The tests of the suite itself run all items.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_saver_is_run_against_the_suite() -> super::Result {
     let files = Files { folder: tempfile::tempdir()?, opened: AtomicU32::new(0) };
@@ -75,7 +75,7 @@ async fn a_saver_is_run_against_the_suite() -> super::Result {
     Ok(())
 }
 
-/// The page names items that there are, and all groups.
+/// The page names only existing items, and all groups.
 #[test]
 fn the_page_names_items_that_there_are() {
     let page = include_str!("../../../docs/writing-a-saver.md");

@@ -1,5 +1,5 @@
-//! The example `agent_loop` as a program: what it prints where, and with which code it exits. And of the other
-//! examples what concerns all: a closed pipe, and errors that are texts.
+//! The example `agent_loop` as a program: its output and exit codes. Also checks for all examples: a closed pipe, and
+//! readable errors.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -33,7 +33,7 @@ impl Bench {
         self.command(arguments).output().expect("the example runs")
     }
 
-    /// Runs to an end without a complaint.
+    /// Runs to the end without an error.
     fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert!(output.status.success(), "{}", complaint(&output));
@@ -50,7 +50,7 @@ fn printed(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// A pipe that nobody reads any more, as that to `head` when it has seen enough.
+/// A pipe without a reader, like that to `head` after its last line.
 fn closed_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -139,7 +139,8 @@ fn resuming_a_thread_that_never_ran_asks_the_question_or_fails() {
     assert_eq!(bench.json(&[QUESTION, "--resume", "--thread", "t"])["complete"], true);
 }
 
-/// It said that the documents do not answer the question, and that this was complete. Nothing was searched.
+/// It used to say that the documents do not answer the question, and that the response was complete, although nothing
+/// was searched.
 #[test]
 fn a_limit_that_prevents_the_search_is_admitted() {
     let bench = Bench::new();
@@ -153,11 +154,11 @@ fn a_limit_that_prevents_the_search_is_admitted() {
     let again = bench.run(&["--resume", "--thread", "t"]);
     let numbers = "4 model calls in 1 iteration; 6 checkpoints of thread t in agent.db\n";
     assert!(printed(&again).ends_with(numbers), "{}", printed(&again));
-    // A limit is of its question: the next one has the usual limit again, and its search.
+    // A limit applies to its question: the next one has the usual limit again, and its search.
     assert_eq!(bench.json(&[QUESTION, "--thread", "t"])["complete"], true);
 }
 
-/// After an error nothing told the name of the new thread, so what had been paid for could not be continued.
+/// After an error the name of the new thread used to be unknown, so the paid work could not be continued.
 #[test]
 fn after_an_error_the_thread_and_the_command_that_continues_it_are_printed() {
     let bench = Bench::new();
@@ -180,7 +181,7 @@ fn after_an_error_the_thread_and_the_command_that_continues_it_are_printed() {
     assert_eq!(answer["response"], "A fork copies no bytes at all.");
 }
 
-/// It was lost with exit code 1, whatever the judge was not able to say of it.
+/// The response used to be lost with exit code 1 when the judge could not judge it.
 #[test]
 fn an_answer_that_cannot_be_judged_is_given_and_says_so() {
     let bench = Bench::new();
@@ -199,7 +200,7 @@ fn an_answer_that_cannot_be_judged_is_given_and_says_so() {
     );
 }
 
-/// A question that the documents do not answer exited with 0, as if it were answered.
+/// A question that the documents do not answer used to exit with 0, as if it were answered.
 #[test]
 fn a_question_without_an_answer_exits_with_3() {
     let bench = Bench::new();
@@ -213,7 +214,7 @@ fn a_question_without_an_answer_exits_with_3() {
     }
 }
 
-/// Documents that could not be read were left out in silence.
+/// Unreadable documents used to be left out silently.
 #[test]
 fn documents_that_are_not_searched_are_named() {
     let bench = Bench::new();
@@ -284,7 +285,7 @@ fn a_closed_pipe_is_no_error() {
     }
 }
 
-/// A full disk is not a reader that has seen enough.
+/// A full disk is not a closed pipe.
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
@@ -301,7 +302,7 @@ fn the_review_drafts_asks_and_publishes() {
         let mut command = Command::new(example("review"));
         command.env("TMPDIR", folder.path()).args(arguments).output().expect("the example runs")
     };
-    // Without arguments it drafts, and then shows what waits.
+    // Without arguments it drafts, and then shows the open question.
     for _ in 0..2 {
         let text = printed(&review(&[]));
         assert!(text.starts_with("accept or revise? Typed graphs: draft 1\n"), "{text}");
@@ -334,7 +335,7 @@ fn the_error_of_a_node_is_a_text() {
     assert!(complaint(&output).starts_with("error: node \""), "{}", complaint(&output));
 }
 
-/// The program stands still at a mark, and goes on after the signal; so the signal is always in time.
+/// The program halts at a mark, and continues after the signal, so the signal is always in time.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_leaves_a_thread_that_the_printed_command_resumes() {
@@ -363,7 +364,7 @@ fn ctrl_c_leaves_a_thread_that_the_printed_command_resumes() {
         assert_eq!((output.status.code(), printed(&output)), (Some(130), String::new()), "{mark}: {rest}");
         assert!(rest.contains("of thread it's one; nothing that was finished is lost\n"), "{rest}");
 
-        // The command is run as a shell reads it, with the program that is built in the place of cargo's.
+        // Runs the command as a shell would, with the built program instead of cargo.
         let command = rest.lines().find_map(|line| line.strip_prefix("continue: ")).expect("a command");
         let arguments = command.strip_prefix("cargo run --bin agent_loop -- ").expect(command);
         let resumed = Command::new("sh")

@@ -1,4 +1,4 @@
-//! The examples as programs, started, interrupted, killed and debugged; and the graphs that they share.
+//! The examples as programs: with arguments, output, interrupts, kills and the debugger.
 
 mod agent_loop;
 mod agentic;

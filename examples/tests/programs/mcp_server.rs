@@ -55,7 +55,7 @@ fn another_client_reads_lines_and_nothing_else() {
     let call = json!({ "name": "ask_docs", "arguments": arguments });
     let answer = ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call }));
     assert_eq!(answer["structuredContent"]["status"], "finished", "{answer:#}");
-    // When its input ends it has nobody to serve.
+    // When its input ends, it has no client to serve.
     drop(input);
     assert!(server.wait().expect("it ends").success());
 }

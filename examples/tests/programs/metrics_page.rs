@@ -1,4 +1,5 @@
-//! The metrics of a process, as Prometheus reads them from the page that the examples serve; and the dashboard that shows them.
+//! The metrics of a process, as Prometheus reads them from the page that the examples serve, and the dashboard for
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use superstep_examples::metrics_page;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Returns the answer of the page to a request for this host.
+/// The page's response to a request with this host.
 async fn get(url: &str, host: &str) -> String {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut connection = TcpStream::connect(address).await.unwrap();
@@ -24,7 +25,7 @@ async fn get(url: &str, host: &str) -> String {
 #[tokio::test]
 async fn what_a_run_has_done_is_read_from_the_page() {
     let page = metrics_page::serve(0).await.unwrap();
-    // A dashboard that divides by what passed and failed showed nothing while nothing had failed.
+    // A panel that divides by the sum of passed and failed used to be empty while nothing had failed.
     let before = get(&page.url(), "127.0.0.1:9464").await;
     let lines: BTreeSet<&str> = before.lines().collect();
     for line in [
@@ -77,7 +78,7 @@ fn series(metric: &Metric) -> Vec<String> {
     }
 }
 
-/// The words of a query that could be names of series: all but functions, keywords, labels and variables.
+/// The words of a query that could be names of series: all except functions, keywords, labels and variables.
 fn names(query: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let (mut word, mut is_label) = (String::new(), false);

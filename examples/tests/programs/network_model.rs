@@ -1,5 +1,4 @@
-//! The example `agent_loop` on a model behind a network: a strict server on loopback stands where the provider is, and
-//! nothing else differs.
+//! The example `agent_loop` with a model over the network: a strict mock server on loopback replaces the provider.
 
 use std::process::{Command, Output};
 
@@ -15,7 +14,7 @@ const QUESTION: &str = "How many bytes does a fork copy?";
 const ANSWER: &str = "None: a fork copies no bytes (forks.md:3).";
 const KEY: &str = "sk-ant-of-this-test";
 
-/// The program in a folder of its own, and the provider that it asks.
+/// The program in a folder of its own, and its provider.
 struct Desk {
     folder: TempDir,
     provider: MockServer,
@@ -51,7 +50,7 @@ impl Desk {
             .expect("the example runs")
     }
 
-    /// A whole turn: a search, an answer, and what the judges say of it.
+    /// A whole turn: a search, an answer, and the replies of the judges.
     fn answers(&self) {
         let evaluation = json!({ "iteration": 2, "score": 0.9, "complete": true, "feedback": "Good." });
         let ranking = json!({ "iteration": 2, "order": [2], "best": 2, "reason": "The only one." });

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{documents, example};
 
-/// The variables that are removed from the environment of the example.
+/// The variables that the example would read from the environment of the tests, which removes them.
 const VARIABLES: [&str; 12] = [
     "SUPERSTEP_MODEL",
     "OPENAI_MODEL",
@@ -28,7 +28,7 @@ const VARIABLES: [&str; 12] = [
     "ON_TOOL_ERROR",
 ];
 
-/// The program, in a folder that is also where it keeps its data.
+/// The program, in a folder that also contains its data.
 struct Desk(TempDir);
 
 impl Desk {
@@ -51,14 +51,14 @@ impl Desk {
         self.command(arguments).output().expect("the example runs")
     }
 
-    /// Runs it and expects that it does what it is to do.
+    /// Runs it and expects success.
     fn says(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     }
 
-    /// Runs it and expects that it fails, with one line that says why.
+    /// Runs it and expects a failure with a one-line error.
     fn fails(&self, arguments: &[&str]) -> String {
         self.fails_as(&mut self.command(arguments))
     }
@@ -96,7 +96,7 @@ fn s3_008_and_052_the_example_is_offline_and_says_what_it_used() {
     let numbers: Vec<u64> = usage.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [read, written, all] = numbers[..] else { panic!("{usage}") };
     assert_eq!(read + written, all);
-    // With the photograph, what is looked up, and all that is sent twice.
+    // With the photograph, the search results, and everything that is sent twice.
     assert!((500..=3_000).contains(&read), "{usage}");
     assert!(said.contains("\nthe last of them: "), "{said}");
     let micro = read * 2 + written * 8;
@@ -257,10 +257,10 @@ fn a_model_behind_a_network_sees_the_photograph_as_it_is_asked_for() {
     let image = &asked["content"][1]["image_url"];
     assert_eq!(image["detail"], "high");
     assert!(image["url"].as_str().expect("a URL").starts_with("data:image/jpeg;base64,/9j/"), "{image}");
-    // The picture as it is has four times the pixels.
+    // The original picture has four times the pixels.
     assert!(image["url"].as_str().expect("a URL").len() < 20_000, "{image}");
     assert!(provider.errors().is_empty());
-    // A dollar a token, so the cost is what was read.
+    // A dollar per token, so the cost is the number of input tokens.
     let usage =
         said.lines().find_map(|line| line.strip_prefix("1 model call of gpt-4.1: ")).expect("the usage");
     let read = usage.split(' ').next().expect("a number");

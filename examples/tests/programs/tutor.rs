@@ -1,4 +1,4 @@
-//! The example `tutor`: what it tells on the terminal, and in a browser.
+//! The example `tutor`: its reports on the terminal and in a browser.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -63,11 +63,11 @@ impl Server {
         Self { program, address }
     }
 
-    /// Asks for something; the answer can be read from what is returned, without its head.
+    /// Sends a request; returns a reader of the response without its head.
     fn get(&self, path: &str, header: &str) -> (String, BufReader<TcpStream>) {
         let mut server = TcpStream::connect(&self.address).expect("it listens");
         server.set_read_timeout(Some(Duration::from_secs(300))).expect("a timeout");
-        // Of HTTP/1.0, so that the answer does not come in chunks with lengths between them.
+        // With HTTP/1.0, so that the response is not chunked.
         write!(server, "GET {path} HTTP/1.0\r\nhost: {}\r\n{header}\r\n", self.address).expect("it reads");
         let mut answer = BufReader::new(server);
         let mut head = String::new();
@@ -127,7 +127,7 @@ fn a_browser_gets_a_page_and_what_the_tutor_does() {
     assert_eq!(names, expected);
     assert_eq!(frames[0].1, json!({ "agent": "tutor", "text": "I look up what the documents say." }));
     assert_eq!(frames[7].1["exit"], "end_turn");
-    // It stood on the page twice: as the last reasoning, and as the answer.
+    // It used to appear twice on the page: as the last reasoning, and as the answer.
     let answer = frames[7].1["text"].as_str().expect("a text");
     let times = frames.iter().filter(|(_, data)| data["text"] == answer).count();
     assert_eq!(times, 1, "{frames:?}");
@@ -159,7 +159,7 @@ fn s4_057_a_frame_is_sent_when_it_happens_not_at_the_end() {
     let model = format!("openai-compatible:test@{}", provider.openai_url());
     let server = Server::start(&["--model", &model]);
     let (_, mut events) = server.get("/events?question=x", "");
-    // The model does not say more before these have come.
+    // The model does not continue before these have arrived.
     for expected in ["agent_reasoning", "tool_call", "note_created", "tool_result"] {
         assert_eq!(frame(&mut events).expect("a frame").0, expected);
     }

@@ -1,7 +1,7 @@
-//! Numbers and texts come back as they were, whatever way they take: through a saver, its file, an export and an import.
+//! Numbers and texts are read back exactly, through a saver, its file, an export and an import.
 //!
-//! The gate takes 200,000 random floats; `SUPERSTEP_TORTURE=10` takes ten times as many. A failure names the seed, which
-//! `SUPERSTEP_TORTURE_SEED` sets.
+//! The gate tests 200,000 random floats; `SUPERSTEP_TORTURE=10` tests ten times as many. A failure prints the seed,
+//! which `SUPERSTEP_TORTURE_SEED` sets.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 use std::fmt::Debug;

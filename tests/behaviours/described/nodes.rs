@@ -1,4 +1,4 @@
-//! What a description says of its nodes beyond their wires: error handlers and a cache; and edits as its nodes.
+//! Error handlers and caches in the description of a node, and edits as its nodes.
 
 use superstep::node::Failed;
 use superstep::run::ThreadError;
@@ -47,7 +47,7 @@ async fn a_described_handler_leads_on_as_its_node_would() {
     let graph = staged(&smashed(&["a"]), plain, json!("a"));
     assert_eq!(ran(&graph).await, ["handled: a is broken", "b"]);
 
-    // A node with cases is stood in for by a handler that chooses one of them.
+    // The handler of a node with cases chooses one of them.
     let deciding = json!({
         "choose": { "cases": { "on": "b", "back": "c" }, "on_error": { "run": "lead" } },
         "b": { "run": "work", "to": "END" },
@@ -72,7 +72,7 @@ async fn a_described_handler_may_lead_elsewhere_by_cases_of_its_own() {
         assert!(graph.mermaid().contains("-.->|on error: back| n4"), "{}", graph.mermaid());
         graph.thread("t").run(JsonUpdate::default()).await.expect_err("c is broken");
         stage.broken.mend("c");
-        // Where it led is kept, also for another program.
+        // Its targets are stored, also for another program.
         let graph = staged(&stage, nodes, json!("a")).shared_checkpointer(saver);
         let done = graph.thread("t").resume().await.expect("c is mended").finished().expect("it ends");
         assert_eq!(done.to_json()["v"], json!(["a", "c"]));
@@ -168,7 +168,7 @@ async fn a_described_cache_is_by_the_whole_state_and_for_its_time() {
     }
 }
 
-/// A node that chooses, and where its cases lead.
+/// A node that chooses a case, and the targets of its cases.
 fn choosing() -> Graph<JsonState> {
     let registry = marks().node("plan", async || JsonOutcome::routed("write"));
     let description = json!({
@@ -203,7 +203,7 @@ async fn an_edit_plays_a_deciding_node_of_a_description_by_the_name_of_its_case(
         let done = thread.resume().await.expect("no node fails").finished().expect("it ends");
         assert_eq!(done.to_json()["v"], json!(["played", "w1", "w2", "w3", "write"]));
 
-        // A node that does not decide is played by what it may return, too.
+        // An edit as a node without decisions also takes anything that the node may return.
         let marked = graph.thread("marked");
         stopped_before(&marked, "write").await;
         marked.edit_as_named("write", json!({ "v": ["by hand"] })).await.expect("it only writes");

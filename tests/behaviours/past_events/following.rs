@@ -1,4 +1,4 @@
-//! The past, and then what goes on.
+//! Past events, followed by live ones.
 
 use std::future::IntoFuture;
 
@@ -19,7 +19,7 @@ fn events(told: &[ThreadEvent]) -> Vec<RunEvent> {
     known(&told.iter().map(|told| told.event.clone()).collect::<Vec<_>>())
 }
 
-/// Before a run, in the middle of it and after it: each event once.
+/// Before, during and after a run: each event once.
 #[tokio::test]
 async fn past_and_present_meet_without_a_gap_or_a_repetition() {
     on_both_savers(|saver| async move {
@@ -34,7 +34,7 @@ async fn past_and_present_meet_without_a_gap_or_a_repetition() {
             if matches!(event.kind, EventKind::TaskStarted { .. } | EventKind::CheckpointSaved { .. }) {
                 let past = thread.events().expect("it has a checkpointer");
                 let mut followed = past.follow(&feed);
-                // What is stored is read now; what is live, when the run has gone on.
+                // Stored events are read now; live ones after the run has continued.
                 let first = followed.next().await.expect("the store does not fail").expect("there is a past");
                 in_between.push((first, followed));
             }
@@ -54,7 +54,7 @@ async fn past_and_present_meet_without_a_gap_or_a_repetition() {
     .await;
 }
 
-/// A subscriber that goes away in the middle of a run comes back with a place, to another process or to this one.
+/// A subscriber that disconnects in the middle of a run comes back with a position, to another process or to this one.
 #[tokio::test]
 async fn whoever_comes_back_is_told_the_rest() {
     on_both_savers(|saver| async move {
@@ -77,7 +77,7 @@ async fn whoever_comes_back_is_told_the_rest() {
     .await;
 }
 
-/// The feed holds two events only: what it has dropped comes from the store.
+/// The feed holds only two events: the dropped ones come from the store.
 #[tokio::test]
 async fn what_a_feed_has_dropped_is_read_from_the_store() {
     on_both_savers(|saver| async move {
@@ -105,7 +105,7 @@ async fn what_a_feed_has_dropped_is_read_from_the_store() {
     .await;
 }
 
-/// A run paused, and another one goes on with it: how the first one ended is told, whenever one asks.
+/// A run paused, and another one continued it: the end of the first one is in the log at any time.
 #[tokio::test]
 async fn how_the_run_before_ended_is_told_before_the_one_that_goes_on() {
     on_both_savers(|saver| async move {
@@ -149,7 +149,7 @@ async fn how_the_run_before_ended_is_told_before_the_one_that_goes_on() {
     .await;
 }
 
-/// Reads so many events of what is stored.
+/// Reads so many stored events.
 async fn rest_of_the_past(mut followed: Followed, count: usize) -> (Vec<ThreadEvent>, Followed) {
     let mut told = Vec::new();
     while told.len() < count {

@@ -1,4 +1,4 @@
-//! The events of the past: what is rebuilt from a store says what the live log has said.
+//! Past events: the log that is rebuilt from a store equals the live log.
 
 mod following;
 mod positions;
@@ -23,7 +23,7 @@ fn ran(what: impl Into<String>) -> Update<Log> {
     Log::update().ran([what.into()])
 }
 
-/// Says that it runs, and notes it.
+/// Emits that it runs, and notes it.
 async fn mark(task: TaskInfo, emit: Emit) -> Update<Log> {
     emit.emit("at", task.node());
     ran(task.node().as_str())
@@ -54,7 +54,7 @@ fn chain() -> StateGraph<Log, Stage> {
     g
 }
 
-/// Compiles a graph that keeps what its nodes emit, and is watched.
+/// Compiles a graph that stores custom events, and observes it.
 fn watched(g: StateGraph<Log, Stage>, stage: &Stage, saver: &Arc<dyn Checkpointer>) -> (Thread<Log>, Live) {
     let live = Live::default();
     let graph = g.compile().expect("sound").with_context(stage.clone());
@@ -67,7 +67,7 @@ async fn past(thread: &Thread<Log>) -> Vec<PastEvent> {
     events.expect("the store does not fail")
 }
 
-/// Events as a rebuilt log tells them: without what is not stored.
+/// Events as in a rebuilt log: without those that are not stored.
 fn known(events: &[RunEvent]) -> Vec<RunEvent> {
     let given_up = |at: usize| {
         let (path, step, task, attempt) = match &events[at].kind {
@@ -104,7 +104,7 @@ fn without_what_is_not_stored(mut event: RunEvent) -> RunEvent {
     event
 }
 
-/// The events superstep by superstep of the graph itself. In a superstep tasks take turns, live as chance has it.
+/// The events of the graph itself, superstep by superstep. Within a superstep, live tasks take turns at random.
 fn supersteps(events: &[RunEvent]) -> Vec<Vec<String>> {
     let mut blocks: Vec<Vec<String>> = vec![Vec::new()];
     for event in events {
@@ -130,7 +130,7 @@ fn supersteps(events: &[RunEvent]) -> Vec<Vec<String>> {
     blocks
 }
 
-/// Asserts that what is rebuilt is what was live, superstep by superstep.
+/// Asserts that the rebuilt events equal the live ones, superstep by superstep.
 fn assert_told_again(live: &[RunEvent], rebuilt: &[PastEvent]) {
     let seqs: Vec<u64> = rebuilt.iter().map(|past| past.event.seq).collect();
     assert_eq!(seqs, (0..rebuilt.len() as u64).collect::<Vec<_>>(), "they are numbered without a gap");

@@ -1,4 +1,4 @@
-//! Places among the events of the past.
+//! Positions of past events.
 
 use superstep::run::{EventPosition, View};
 
@@ -25,7 +25,8 @@ async fn two_turns(saver: Arc<dyn Checkpointer>) -> Thread<Log> {
     thread
 }
 
-/// From every event of the graph itself what follows is exactly the rest. In a subgraph, its task's is told again.
+/// From the position of every event of the graph itself, exactly the rest follows. In a subgraph, the events of its
+/// task are repeated.
 #[tokio::test]
 async fn what_comes_after_a_place_is_the_rest() {
     on_both_savers(|saver| async move {

@@ -1,11 +1,11 @@
-//! What nodes emit, kept with the checkpoint of their superstep.
+//! Custom events, stored with the checkpoint of their superstep.
 
 use superstep::checkpoint::{At, CheckpointerExt};
 
 use super::*;
 use crate::support::{Smashed, on_both_savers};
 
-/// What was emitted, in order: node and data; or how many were dropped.
+/// The emitted events, in order: node and data, or the number of dropped ones.
 fn said(events: &[PastEvent]) -> Vec<String> {
     let said = events.iter().filter_map(|past| match &past.event.kind {
         EventKind::Custom { node, data, .. } => Some(format!("{node} {data}")),
@@ -49,8 +49,8 @@ async fn nothing_is_kept_where_nobody_asks() {
     .await;
 }
 
-/// A superstep that did not come to its end is run again: what its finished task has emitted is there once, and so
-/// is what the other one emits when it runs again.
+/// An unfinished superstep is run again: the events of its finished task are there once, and so are those of the other
+/// task, which emits when it runs again.
 #[tokio::test]
 async fn what_is_emitted_twice_is_kept_once() {
     on_both_savers(|saver| async move {
@@ -70,7 +70,7 @@ async fn what_is_emitted_twice_is_kept_once() {
     .await;
 }
 
-/// The program ends in the middle of a superstep, without a word, and another one goes on.
+/// The program is killed in the middle of a superstep, and another one continues.
 #[tokio::test]
 async fn what_is_kept_survives_the_program() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -121,7 +121,7 @@ async fn what_is_kept_survives_the_program() {
     assert_eq!(kept[..before.len()], before);
 }
 
-/// The oldest go first, whichever task they are of, and it is told how many.
+/// The oldest events of all tasks are dropped first, and their number is reported.
 #[tokio::test]
 async fn of_a_superstep_so_much_is_kept() {
     on_both_savers(|saver| async move {
@@ -139,7 +139,7 @@ async fn of_a_superstep_so_much_is_kept() {
             g.edge(node, END);
         }
         let graph = g.compile().expect("sound").with_context(Stage::default());
-        // Room for 12: an event takes its text and 32 bytes.
+        // There is room for 12: an event takes its text and 32 bytes.
         let thread = graph.shared_checkpointer(saver).record_events_up_to(12 * 34).thread("t");
         let _run = thread.run(ran("in")).await.expect("no node fails");
         let mut kept = vec!["a lost 8".to_owned(), "a 8".into(), "a 9".into()];

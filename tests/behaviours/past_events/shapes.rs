@@ -1,4 +1,4 @@
-//! Shapes of graphs and of runs, each told live and rebuilt.
+//! Shapes of graphs and of runs, each with its live and its rebuilt events.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn items_routes_and_joins_are_told_again() {
     .await;
 }
 
-/// Of the attempts only the one is told that finished the task: what the others emitted is gone with them.
+/// Only the attempt that finished the task is in the log: events of the others are not stored.
 #[tokio::test(start_paused = true)]
 async fn a_retried_task_is_told_once() {
     on_both_savers(|saver| async move {
@@ -154,15 +154,15 @@ fn asking() -> StateGraph<Log, Stage> {
     g
 }
 
-/// While a question is open, and after it was answered. What `beside` has emitted is kept with its result: it
-/// does not run again.
+/// While a question is open, and after it was answered. The events of `beside` are stored with its result: it does not
+/// run again.
 #[tokio::test]
 async fn a_question_is_told_while_it_is_open_and_after_it() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(asking(), &Stage::default(), &saver);
         let asked = thread.run(ran("in")).await.expect("no node fails").interrupted().expect("it asks");
         let mut first = live.events();
-        // What the attempt emitted that paused, the next one emits again.
+        // The next attempt emits the events of the paused one again.
         first.retain(|event| !matches!(&event.kind, EventKind::Custom { name, .. } if name == "asks"));
         let open = past(&thread).await;
         assert_told_again(&first, &open);
@@ -236,7 +236,7 @@ async fn a_failure_is_told_until_its_superstep_has_ended() {
 
         stage.broken.mend("fragile");
         thread.resume().await.expect("all is mended").finished().expect("it ends");
-        // How the first run ended is not known any more.
+        // The end of the first run is no longer known.
         let mut both = live.events();
         let failing = both[0].run;
         both.retain(|event| {
@@ -253,7 +253,7 @@ async fn a_failure_is_told_until_its_superstep_has_ended() {
     .await;
 }
 
-/// `begin`, then a subgraph of `one` and `two`, then `end`. `two` asks if it is to.
+/// `begin`, then a subgraph of `one` and `two`, then `end`. `two` may ask.
 fn nested(asks: bool) -> StateGraph<Log, Stage> {
     let mut inner = StateGraph::<Log, Stage>::new("inner");
     let one = inner.node("one", mark);
@@ -287,7 +287,7 @@ async fn a_subgraph_is_told_inside_its_task() {
     .await;
 }
 
-/// The second of two runs of a kept subgraph in one run of the graph was told without its beginning.
+/// The second of two runs of a kept subgraph in one run of the graph used to lack its beginning.
 #[tokio::test]
 async fn a_subgraph_that_goes_on_with_its_kept_state_in_the_same_run_is_told_to_begin_again() {
     on_both_savers(|saver| async move {
@@ -364,8 +364,8 @@ async fn edits_are_told_as_their_checkpoints() {
     .await;
 }
 
-/// The subgraph had finished when its sibling asked: it was left out of the run that paused as well as of the one that
-/// went on.
+/// The subgraph had finished when its sibling asked: it used to be missing from the run that paused and from the one
+/// that continued.
 #[tokio::test]
 async fn a_subgraph_that_finished_beside_a_question_is_told() {
     on_both_savers(|saver| async move {

@@ -1,11 +1,11 @@
-//! Rerun, and what it uses of what was: nothing.
+//! A rerun uses no recorded results.
 
 use superstep::checkpoint::Source;
 use superstep::run::{CancellationToken, EventKind};
 
 use super::*;
 
-/// a, then b, which does its work and asks, then c.
+/// a, then b, which runs an effect and asks, then c.
 fn asking(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("asking");
     let a = g.node("a", step);

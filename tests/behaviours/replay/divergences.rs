@@ -1,8 +1,8 @@
-//! What a replay says of a program that is not the one that was recorded.
+//! Reports of replays by a program that differs from the recorded one.
 
 use super::*;
 
-/// In what a program differs from the recorded one.
+/// The difference between a program and the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     Nothing,
@@ -82,7 +82,7 @@ fn program(change: Change, calls: &Calls, saver: Arc<dyn Checkpointer>) -> Graph
     g.compile().expect("sound").with_context(stage).shared_checkpointer(saver)
 }
 
-/// Records a run, and says what a replay by another program differs in.
+/// Records a run, and returns the divergence of a replay by another program.
 async fn changed(change: Change, saver: Arc<dyn Checkpointer>) -> (Replay, Divergence) {
     let calls = Calls::default();
     let recorded = program(Change::Nothing, &calls, Arc::clone(&saver)).thread("t");
@@ -96,7 +96,7 @@ async fn changed(change: Change, saver: Arc<dyn Checkpointer>) -> (Replay, Diver
     (replay, first)
 }
 
-/// How many supersteps differ, and what differs first, without the checkpoint's id.
+/// The number of supersteps that differ, and the first divergence, without the checkpoint's id.
 async fn found(change: Change, saver: Arc<dyn Checkpointer>) -> String {
     let (replay, first) = changed(change, saver).await;
     assert_eq!(replay.supersteps + replay.divergent, 4, "what follows a difference is still verified");

@@ -1,4 +1,4 @@
-//! Replay: a recorded run once more, from its journal, byte for byte; and what it says when it is not.
+//! Replay: a recorded run is repeated from its journal, byte for byte, and divergences are reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn ran(text: impl Into<String>) -> Update<Log> {
     Log::update().ran([text.into()])
 }
 
-/// Does its work as an effect, which notes that it happened.
+/// Runs an effect, which notes that it happened.
 async fn step(task: TaskInfo, calls: Dep<Calls>, fx: Effects) -> Result<Update<Log>, Smashed> {
     let node = task.node().as_str();
     let done = fx.run_keyed("work", node, || async {
@@ -45,7 +45,7 @@ async fn replay<S: State>(thread: &Thread<S>, calls: &Calls) -> Replay {
     replay
 }
 
-/// A replay in which everything is as it is recorded; how many supersteps that are.
+/// A replay without a divergence; returns its number of supersteps.
 async fn equal<S: State>(thread: &Thread<S>, calls: &Calls) -> u64 {
     let replay = replay(thread, calls).await.agrees().expect("the code is that of the recording");
     assert_eq!((replay.divergent, replay.unverified.as_slice()), (0, [].as_slice()));
@@ -53,7 +53,7 @@ async fn equal<S: State>(thread: &Thread<S>, calls: &Calls) -> u64 {
     replay.supersteps
 }
 
-/// What differs first.
+/// The first divergence.
 async fn first<S: State>(thread: &Thread<S>, calls: &Calls) -> Divergence {
     *replay(thread, calls).await.agrees().expect_err("the code is another one")
 }
@@ -115,7 +115,7 @@ async fn a_run_with_routes_items_joins_and_deferred_nodes_comes_out_byte_for_byt
         let run = thread.run(Log::update()).await.expect("no node fails").finished().expect("no pause");
         assert_eq!(run.ran, ["a!", "did 7", "did 8", "b!", "both!", "wait!"]);
         assert_eq!(equal(&thread, &stage.calls).await, 6);
-        // Another turn, and a replay of what came after the first one.
+        // Another turn, and a replay of the steps after the first one.
         let turn = thread.head().await.expect("it ran").id();
         thread.run(Log::update().topic("stop")).await.map(drop).expect("no node fails");
         assert_eq!(equal(&thread, &stage.calls).await, 8);
@@ -127,7 +127,7 @@ async fn a_run_with_routes_items_joins_and_deferred_nodes_comes_out_byte_for_byt
     .await;
 }
 
-/// Runs effects inside of effects, one that fails and is made up for, and one that fails at first.
+/// Runs nested effects, one that fails and is handled, and one that fails at first.
 async fn careful(calls: Dep<Calls>, broken: Dep<Broken>, fx: Effects) -> Result<Update<Log>, NodeError> {
     let note = |what: &'static str| {
         let calls = calls.clone();
@@ -185,7 +185,7 @@ async fn questions_have_the_answers_that_they_had() {
         g.edge(ask, END);
         let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
         thread.run(Log::update()).await.expect("it asks").interrupted().map(drop).expect("it asks");
-        // Nobody has answered the first question in time.
+        // The first question was not answered in time.
         thread.resume().await.expect("it asks").interrupted().map(drop).expect("it asks");
         let run = thread.answer("so").await.expect("it goes on").finished().expect("it finishes");
         assert_eq!(run.ran, ["false so"]);
@@ -219,7 +219,7 @@ async fn an_error_handler_is_given_the_recorded_failure() {
         let thread = graph.thread("t");
         let run = thread.run(Log::update()).await.expect("it is handled").finished().expect("no pause");
         assert_eq!(run.ran, ["node is broken after 2"]);
-        // The node is not broken any more, and that changes nothing of what was.
+        // The node is no longer broken, which does not change the recorded run.
         stage.broken.mend("node");
         assert_eq!(equal(&thread, &stage.calls).await, 2);
     })

@@ -16,7 +16,7 @@ enum Found {
     Strange,
 }
 
-/// look does its work and says `said`; ask asks; whoever is strange leaves.
+/// look runs an effect and returns `said`; ask asks; a strange topic leaves by the exit.
 fn inner(said: &'static str) -> Graph<Log, Stage> {
     let mut g = StateGraph::<Log, Stage>::new("inner");
     let look = g.node("look", move |log: Snapshot<Log>, calls: Dep<Calls>, fx: Effects| async move {
@@ -38,7 +38,7 @@ fn inner(said: &'static str) -> Graph<Log, Stage> {
     g.compile().expect("sound")
 }
 
-/// The subgraph, with its state kept or not, beside a node; then a human, or nobody.
+/// The subgraph, with its state kept or not, beside a node; then possibly a human.
 fn outer(stage: &Stage, keeps: bool, said: &'static str, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     let lens = Lens::new().give(Log::TOPIC, Log::TOPIC).share(Log::RAN, Log::RAN).exits::<Handoff>();
     around(stage, if keeps { lens.keep("inner") } else { lens }, said, saver)
@@ -180,7 +180,7 @@ async fn a_fork_or_a_branch_in_the_middle_of_a_subgraph_goes_on_there_and_is_rep
             let run = other.answer("bob").await.expect("it goes on").finished().expect("it finishes");
             assert_eq!(run.ran, ["beside!", "looked 0", "bob"]);
             assert_eq!(stage.calls.take(), ["beside"], "what came before the middle is not repeated");
-            // A branch begins with a copy, which is taken as it is.
+            // A branch begins with a copy, which is not replayed.
             assert_eq!(equal(&other, &stage.calls).await, if branches { 4 } else { 5 });
         })
         .await;

@@ -1,4 +1,4 @@
-//! What is taken as it is recorded: edits, and outcomes that cannot be verified.
+//! Parts that a replay takes from the record: edits, and outcomes that cannot be verified.
 
 use superstep::node::Cache;
 use superstep::run::{Unverified, WhyUnverified};
@@ -71,7 +71,7 @@ async fn what_came_from_the_cache_is_taken_where_its_node_cannot_run() {
         let replay = replay(&thread, &stage.calls).await;
         assert_eq!(why(&replay), [(4, "node", &WhyUnverified::Cached)]);
         assert_eq!(replay.agrees().expect("the rest is verified").supersteps, 4);
-        // A rerun does not look into the cache.
+        // A rerun does not use the cache.
         thread.before_named("node").await.expect("it ran").rerun().await.map(drop).expect("no node fails");
         assert_eq!(stage.calls.take(), ["node"]);
     })

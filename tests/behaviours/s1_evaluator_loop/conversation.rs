@@ -1,4 +1,4 @@
-//! Several turns on one thread, and what the model is shown.
+//! Several turns on one thread, and the messages that the model gets.
 
 use std::sync::{Arc, Mutex};
 
@@ -51,7 +51,7 @@ async fn a_second_turn_continues_the_conversation_and_counts_anew() {
     let judged: Vec<_> =
         second.evaluations.iter().map(|judged| (judged.turn, judged.evaluation.iteration)).collect();
     assert_eq!(judged, [(1, 1), (1, 2), (2, 1)]);
-    // Responses to another task are not compared with.
+    // Responses to another task are not compared.
     assert_eq!(second.rankings[2].ranking.order, [1]);
     assert!(!last(&model, Purpose::Ranker).messages[0].text().contains(WHOLE));
     // The model sees the whole conversation.

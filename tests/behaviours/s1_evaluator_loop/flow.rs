@@ -1,4 +1,4 @@
-//! Which node follows which.
+//! The order of nodes.
 
 use superstep::nodes::graphs::EvaluatorConfig;
 use superstep::nodes::message::{Message, ToolStatus, unanswered_tool_calls};

@@ -1,4 +1,4 @@
-//! How many model calls a request takes, and for what.
+//! The number and the purposes of model calls for a request.
 
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::nodes::model::{ModelError, Purpose, Scripted, StreamFault, Turn};
@@ -121,7 +121,7 @@ async fn a_reply_that_is_no_judgement_is_asked_for_again_once_and_counted() {
     assert_eq!(never.requests().len(), 3, "the node is not tried again");
 }
 
-/// A judge that babbled, or whose provider was down, failed a turn whose response was there.
+/// An invalid judgement, or a failed provider of the judge, used to fail a turn that had a response.
 #[tokio::test]
 async fn a_judge_that_fails_does_not_lose_the_response_and_is_recorded() {
     let down = || Turn::Fail(ModelError::Overloaded { reason: "busy".into(), retry_after: None });

@@ -1,4 +1,4 @@
-//! Nothing that finished is done twice; what a crash cut short is treated as declared.
+//! Finished calls are not repeated; interrupted calls follow the declaration of their tool.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::support::*;
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// How often a tool was called.
+/// The number of calls of a tool.
 #[derive(Clone, Default)]
 struct Count(Arc<AtomicU32>);
 
@@ -123,7 +123,7 @@ async fn calls_that_only_look_run_together_and_others_one_by_one() {
         let run = move |Nothing {}| {
             let meeting = Arc::clone(&meeting);
             async move {
-                // Both are here at once, or this never ends.
+                // Both run at the same time, or this never ends.
                 meeting.wait().await;
                 Ok::<_, Infallible>("seen")
             }

@@ -1,6 +1,6 @@
 //! The four published contracts: their schemas and examples are current, and the examples are instances.
 //!
-//! `UPDATE_CONTRACTS=1 cargo test --test behaviours s1_evaluator_loop::schemas` writes them anew.
+//! `UPDATE_CONTRACTS=1 cargo test --test behaviours s1_evaluator_loop::schemas` regenerates them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::support::*;
 
-/// A clock that ticks once a look, and ids that count.
+/// A clock that advances each time it is read, and ids that count.
 struct Fixed(AtomicU64);
 
 impl Ambient for Fixed {
@@ -35,7 +35,7 @@ impl Ambient for Fixed {
     }
 }
 
-/// Compares a file of `docs/schemas` with what it should hold, or writes it.
+/// Compares a file of `docs/schemas` with its expected content, or writes it.
 fn published(name: &str, value: &impl Serialize) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/schemas").join(name);
     let text = serde_json::to_string_pretty(value).unwrap() + "\n";
@@ -48,7 +48,7 @@ fn published(name: &str, value: &impl Serialize) {
     assert!(held == text, "docs/schemas/{name} is not current; write it with UPDATE_CONTRACTS=1");
 }
 
-/// Publishes the schema of `T` and an example, which has to read as a `T` and come back as it is.
+/// Publishes the schema of `T` and an example, which must decode as a `T` and encode to the same JSON.
 fn contract<T: JsonSchema + Serialize + DeserializeOwned>(name: &str, example: &T) {
     published(&format!("{name}.json"), &schema_for!(T));
     published(&format!("examples/{name}.json"), example);
@@ -59,7 +59,7 @@ fn contract<T: JsonSchema + Serialize + DeserializeOwned>(name: &str, example: &
     required(&schema, &schema, &json, name);
 }
 
-/// Checks that an instance has what its schema requires, as deep as plain objects go.
+/// Checks that an instance has the required members of its schema, through nested plain objects.
 fn required(root: &Value, schema: &Value, instance: &Value, path: &str) {
     let resolved = match schema.get("$ref").and_then(Value::as_str) {
         Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),

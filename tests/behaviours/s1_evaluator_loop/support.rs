@@ -1,4 +1,4 @@
-//! What the tests share: models that say what they are told, and what a thread did.
+//! Shared by the tests: scripted models, and the record of a thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use superstep::prelude::*;
 /// A response that is complete.
 pub(crate) const WHOLE: &str = "The sum of two and three is five.";
 
-/// One that is too short to be.
+/// One that is too short to be complete.
 pub(crate) const SHORT: &str = "five";
 
 pub(crate) fn say(text: &str) -> Turn {
@@ -38,7 +38,7 @@ pub(crate) fn ranking(iterations: &[u32]) -> Value {
     json!({ "iteration": order[0], "order": order, "best": order[0], "reason": "It is the latest." })
 }
 
-/// A model whose agent takes these turns, and whose judges are asked about these iterations.
+/// A model with these turns of the agent, whose judges judge these iterations.
 pub(crate) fn model<const N: usize>(agent: [Turn; N], judged: &[u32]) -> Arc<Scripted> {
     let rankings = (1..=judged.len()).map(|made| Turn::Json(ranking(&judged[..made])));
     let evaluations = judged.iter().map(|iteration| Turn::Json(evaluation(*iteration)));
@@ -74,7 +74,7 @@ pub(crate) fn compiled(config: EvaluatorConfig) -> Graph<AgentState> {
     graphs::evaluator(config).unwrap().checkpointer(MemorySaver::new())
 }
 
-/// A run to its end, on a thread that is then looked at.
+/// A finished run, and its thread for checks.
 pub(crate) async fn ran(model: &Arc<Scripted>) -> (Thread<AgentState>, AgentState) {
     let thread = graph(Arc::clone(model)).thread("t");
     let run = thread.run(AgentState::ask("What is 2 + 3?")).await.unwrap();

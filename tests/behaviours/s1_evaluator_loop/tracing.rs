@@ -65,7 +65,7 @@ async fn s1_045_the_number_of_a_call_is_its_step() {
     }
 }
 
-/// START of a second turn has a step above 0 and was taken for a call.
+/// START of a second turn has a step above 0 and used to be recorded as a call.
 #[tokio::test]
 async fn s1_041_the_start_of_a_later_turn_is_no_call() {
     let scripted = Arc::into_inner(model([say(WHOLE), say(WHOLE)], &[1])).unwrap();

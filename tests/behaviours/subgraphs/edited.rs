@@ -1,4 +1,4 @@
-//! Answers to questions of a subgraph that was edited while they were open: each is used or refused.
+//! Answers to questions of a subgraph that was edited while they were open: each answer is used or refused.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn below(thread: &Thread<Outer>) -> Vec<ThreadId> {
     levels.into_iter().map(|level| level.thread).collect()
 }
 
-/// The thread of a subgraph, to be looked at and edited.
+/// The thread of a subgraph, for reading and editing.
 fn inside(graph: Graph<Inner, Stage>, saver: &Arc<dyn Checkpointer>, thread: &ThreadId) -> Thread<Inner> {
     graph.with_context(Stage::default()).shared_checkpointer(Arc::clone(saver)).thread(thread.clone())
 }
@@ -36,7 +36,7 @@ fn is_gone(refused: &RunError, id: InterruptId) -> bool {
     )
 }
 
-/// The thread above still showed the old id of the question, and an answer to it was accepted and lost.
+/// The outer thread used to show the old id of the question, and an answer to it was accepted and lost.
 #[tokio::test]
 async fn a_question_stays_open_under_its_id_when_the_subgraph_is_edited() {
     on_both_savers(|saver| async move {
@@ -100,7 +100,7 @@ fn asking_at_once() -> Graph<Inner, Stage> {
     g.compile().expect("sound")
 }
 
-/// A subgraph for each of two items, each of which asks two questions that are alike.
+/// A subgraph for each of two items; each asks two equal questions.
 fn two_items(stage: &Stage) -> Graph<Outer> {
     let mut g = StateGraph::<Outer, Stage>::new("outer");
     let fan = g.node("fan", async || Fan::Out(vec!["a".into(), "b".into()]));
@@ -187,10 +187,10 @@ async fn an_answer_to_a_question_that_has_one_below_is_refused() {
     .await;
 }
 
-/// An edit, say.
+/// An action, such as an edit.
 type Meanwhile = Mutex<Option<BoxFuture<'static, ()>>>;
 
-/// A saver on which something happens just before an answer is stored.
+/// A saver that runs an action just before it stores an answer.
 struct Hasty {
     saver: Arc<dyn Checkpointer>,
     meanwhile: Arc<Meanwhile>,
@@ -211,8 +211,8 @@ impl Around for Hasty {
     }
 }
 
-/// The question goes after the look at it, and before the subgraph gets the answer: the run says so, and the thread is none
-/// the worse for it.
+/// The question disappears after it was read, and before the subgraph gets the answer: the run reports this, and the
+/// thread is not harmed.
 #[tokio::test]
 async fn an_answer_whose_question_goes_at_the_last_moment_fails_its_run_and_no_later_one() {
     on_both_savers(|saver| async move {

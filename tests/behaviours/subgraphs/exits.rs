@@ -1,4 +1,4 @@
-//! Subgraphs whose routes decide for the graph around them.
+//! Subgraphs whose routes decide for the outer graph.
 
 use super::*;
 
@@ -14,7 +14,7 @@ enum Found {
     Strange,
 }
 
-/// look leaves the graph when the topic is strange; else more is said.
+/// look leaves the graph if the topic is strange; otherwise more is written.
 fn leaving_graph() -> Graph<Inner, Stage> {
     let mut g = StateGraph::<Inner, Stage>::new("leaving");
     let look = g.node("look", async |inner: Snapshot<Inner>| {

@@ -147,7 +147,7 @@ async fn b69_a_branch_goes_on_with_the_state_that_was_kept_where_it_begins() {
     .await;
 }
 
-/// So many levels, each of which keeps its state, over the counting graph.
+/// A number of levels that keep their state, around the counting graph.
 pub(super) fn keeping_levels(levels: u32) -> Graph<Inner, Stage> {
     if levels == 0 {
         return counting_graph();

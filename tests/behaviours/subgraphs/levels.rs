@@ -1,4 +1,4 @@
-//! What can be seen of subgraphs: in the store, in the log, from a checkpoint.
+//! Subgraphs in the store, in the log, and from a checkpoint.
 
 use superstep::checkpoint::CheckpointerExt;
 use superstep::driver::graph::Topology;
@@ -104,7 +104,7 @@ fn nested_levels(count: usize) -> Result<Graph<Inner>, BuildError> {
     g.compile()
 }
 
-/// With 37 levels `compile` panicked, because the description of the graph was nested too deeply to be stored.
+/// With 37 levels `compile` used to panic, because the description of the graph was nested too deeply to be stored.
 #[tokio::test]
 async fn as_many_levels_run_as_can_be_stored_and_more_are_a_problem() {
     on_both_savers(|saver| async move {

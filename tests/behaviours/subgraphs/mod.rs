@@ -39,7 +39,7 @@ fn inner_said(text: impl Into<String>) -> Update<Inner> {
     Inner::update().said([text.into()])
 }
 
-/// Topic in, answer out, and what is said on both levels.
+/// Topic in, answer out, and the log of both levels.
 fn lens() -> Lens<Outer, Inner> {
     Lens::new()
         .give(Outer::TOPIC, Inner::QUERY)
@@ -168,7 +168,7 @@ fn question(open: &[Interrupt]) -> String {
     ask.question().expect("questions are texts")
 }
 
-/// A graph of so many levels, the lowest of which asks.
+/// A graph with a number of levels; the innermost one asks.
 fn nested(levels: u32) -> Graph<Inner, Stage> {
     if levels == 0 {
         return asking_graph();

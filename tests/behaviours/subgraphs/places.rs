@@ -1,4 +1,4 @@
-//! Names for what tasks write.
+//! Unique names for the writes of tasks.
 
 use super::*;
 
@@ -11,7 +11,7 @@ async fn say_where(info: TaskInfo) -> Update<Inner> {
     inner_said(info.place())
 }
 
-/// What is said by an inner node that runs for two items at once, and then once more, in the same graph.
+/// The writes of an inner node that runs for two items at once, and then again, in the same graph.
 async fn places() -> Vec<String> {
     let mut g = StateGraph::<Inner, ()>::new("inner");
     let node = g.node("node", say_where);

@@ -1,11 +1,11 @@
-//! Small programs, with the outcomes that they have in LangGraph where those are right.
+//! Small programs, with their outcomes in LangGraph if those are right.
 
 use superstep::id::CheckpointId;
 use superstep::run::{Interrupt, ThreadError};
 
 use super::*;
 
-/// s1 says what it sees, s2 asks.
+/// s1 writes the state that it sees, s2 asks.
 fn asking_at_the_end() -> Graph<Inner, Stage> {
     let mut g = StateGraph::<Inner, Stage>::new("sub");
     let s1 = g.node("s1", async |inner: Snapshot<Inner>, calls: Dep<Calls>| {

@@ -11,7 +11,7 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Prunes the thread, and looks at what is left: it is sound, it has its state, and its replay is equal.
+/// Prunes the thread, and checks the rest: it is sound, it has its state, and its replay is equal.
 async fn prune(path: &Path, thread: &Thread<Outer>, last: usize) -> Pruned {
     let state = thread.head().await.expect("it ran").into_state();
     let pruned = care::prune(path, &Retention::new().keep_last(last), PATIENCE).expect("nobody writes");
@@ -28,8 +28,8 @@ async fn prune(path: &Path, thread: &Thread<Outer>, last: usize) -> Pruned {
     pruned
 }
 
-/// Runs one turn after another, on a thread that is whole and on one that is pruned whenever it pauses. All that they
-/// come to is the same.
+/// Runs one turn after another, on a whole thread and on one that is pruned whenever it pauses. Their results are the
+/// same.
 async fn turns(graph: impl Fn() -> Graph<Outer>, topics: &[&str]) {
     for (last, reopen) in [(1, true), (2, false), (3, true), (7, false)] {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -72,7 +72,7 @@ async fn a_pruned_thread_goes_on_with_the_state_that_was_kept() {
         .await;
 }
 
-/// Of what was kept under `a` nothing was used since long before the cut.
+/// The state kept under `a` was last used long before the cut.
 #[tokio::test]
 async fn what_was_kept_under_a_key_long_ago_stays() {
     let keyed =
@@ -111,7 +111,7 @@ async fn a_thread_that_waits_in_a_kept_state_is_answered_after_it_was_pruned() {
     turns(asking, &["a", "b", "c", "d"]).await;
 }
 
-/// The branch begins before turns of which the kept state is newer.
+/// The branch begins before the turns that wrote the kept state.
 #[tokio::test]
 async fn a_branch_keeps_its_own_state_when_the_thread_is_pruned() {
     let folder = tempfile::tempdir().expect("a temporary folder");

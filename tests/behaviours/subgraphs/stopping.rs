@@ -1,4 +1,4 @@
-//! What becomes of a subgraph whose run is given up: what its tasks have come to is kept, and nothing goes on.
+//! A subgraph whose run is stopped: results of its tasks are kept, and nothing continues to run.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -20,7 +20,7 @@ async fn slow(calls: Dep<Calls>) -> Update<Inner> {
     inner_said("slow")
 }
 
-/// `quick` beside `slow`, with another level around them where `levels` is more than one.
+/// `quick` beside `slow`, with another level around them if `levels` is more than one.
 fn two_paces<F>(levels: u32, when_quick: F) -> Graph<Inner, Stage>
 where
     F: Fn() + Clone + Send + Sync + 'static,
@@ -128,7 +128,7 @@ async fn what_finished_inside_before_the_subgraph_took_too_long_does_not_run_aga
     .await;
 }
 
-/// Does one effect after the other, for ever.
+/// Runs one effect after the other, forever.
 async fn busy(fx: Effects, calls: Dep<Calls>) -> Update<Inner> {
     for number in 0.. {
         let effect = async || {
@@ -142,7 +142,7 @@ async fn busy(fx: Effects, calls: Dep<Calls>) -> Update<Inner> {
     inner_said("never")
 }
 
-/// Two of `below` at once, which each run in a task of their own then.
+/// Two tasks of `below` at once, each of which then runs in a tokio task of its own.
 fn twice(below: Graph<Inner, Stage>) -> Graph<Inner, Stage> {
     let mut g = StateGraph::<Inner, Stage>::new("twice");
     for name in ["left", "right"] {
@@ -175,7 +175,7 @@ async fn no_effect_starts_at_any_level_once_a_run_was_dropped() {
     assert_eq!(stage.calls.of("effect"), so_far);
 }
 
-/// Lets others run, among whom it queues up at once.
+/// Yields to others, and queues up again at once.
 async fn go_on_until(mut ended: impl FnMut() -> bool) {
     poll_fn(|context| {
         if ended() {

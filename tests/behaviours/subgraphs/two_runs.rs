@@ -1,4 +1,4 @@
-//! Two runs that go on with one thread at once, and with its subgraphs.
+//! Two concurrent runs of one thread and its subgraphs.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Time that takes no time, and runs that come to the same bytes.
+//! Waits that take no real time, and runs that store the same bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn slow(ambient: &TestAmbient, saver: Arc<MemorySaver>) -> Graph<Essay> {
     g.compile().unwrap().shared_checkpointer(saver).ambient(ambient.clone())
 }
 
-/// Every checkpoint of a run, whose question nobody has answered in time.
+/// Every checkpoint of a run whose question was not answered in time.
 async fn checkpoints() -> Vec<Loaded> {
     let (ambient, saver) = (TestAmbient::seeded(7).on_paused_time(), Arc::new(MemorySaver::new()));
     let graph = slow(&ambient, Arc::clone(&saver));

@@ -1,4 +1,4 @@
-//! Runs are recorded, and answered by what was recorded.
+//! Runs are recorded, and replayed from the recordings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn cassette() -> (Cassette, Essay) {
     (Cassette::of(&thread).await.unwrap(), essay)
 }
 
-/// The error of a run whose cassette misses something.
+/// The error of a run whose cassette lacks a recording.
 async fn miss(graph: Graph<Essay>, cassette: &Cassette) -> String {
     let RunError::Node(failure) = graph.with_cassette(cassette).run(essay("Rust")).await.unwrap_err() else {
         panic!("the node fails");
@@ -50,7 +50,7 @@ async fn a_run_is_answered_by_what_was_recorded() {
         cassette.save(&path).unwrap();
         let cassette = Cassette::load(&path).unwrap();
 
-        // No checkpointer is needed, as nothing pauses; and no call is made.
+        // No checkpointer is needed, because nothing pauses; and no call is made.
         let essays = essays(&World::absent()).with_cassette(&cassette);
         let is = essays.run(essay("Rust")).await.unwrap().finished().unwrap();
         assert_eq!(is, was);
@@ -111,7 +111,7 @@ async fn a_cassette_can_be_read() {
 #[tokio::test]
 async fn a_changed_graph_runs_on_an_old_cassette() {
     let (cassette, was) = cassette().await;
-    // Another node in front: every step is another one now.
+    // With another node in front, every step number is different.
     let mut g = StateGraph::<Essay>::new("outer");
     let greet = g.node("greet", async || Essay::update().rounds(10u32));
     let again = g.node("write", async |essay: Snapshot<Essay>, fx: Effects| {
@@ -246,7 +246,7 @@ async fn a_recording_that_is_used_up_is_a_miss() {
 async fn recordings_that_nobody_uses_are_an_error() {
     let (cassette, _) = cassette().await;
     let essays = essays(&World::absent()).with_cassette(&cassette);
-    // The program has learned to do without facts.
+    // The new program needs no facts.
     let _essay = essays.run(essay("nothing")).await.unwrap().finished().unwrap();
     assert_eq!(
         cassette.finish().unwrap_err().to_string(),
@@ -310,7 +310,7 @@ async fn a_missing_cassette_is_recorded_by_a_live_run() {
     let was = thread.answer("good").await.unwrap().finished().unwrap();
     cassette.finish().unwrap();
     assert_eq!(world.calls(), 3);
-    // The same as what the journal has.
+    // The same as in the journal.
     assert_eq!(cassette.to_json(), Cassette::of(&thread).await.unwrap().to_json());
 
     let cassette = Cassette::load(&path).unwrap();
@@ -393,7 +393,7 @@ async fn subgraphs_and_their_items_are_told_apart() {
     cassette.finish().unwrap();
 }
 
-/// An error that is more than its text.
+/// An error with more than a text.
 #[derive(Debug)]
 struct Declined(String);
 

@@ -1,4 +1,4 @@
-//! `superstep::testing`: what a user's tests of graphs are written with.
+//! `superstep::testing`: tools for users' tests of graphs.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod ambient;

@@ -1,4 +1,4 @@
-//! The program under test: it plans, searches in parallel, has a model write, and has somebody review that.
+//! The program under test: it plans, searches in parallel, asks a model to write, and asks a person for a review.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -32,14 +32,14 @@ pub(crate) enum Verdict {
 /// The outside world.
 #[derive(Clone)]
 pub(crate) struct World {
-    /// What is asked of the search engine, in front of the query.
+    /// The text before the query for the search engine.
     pub(crate) prompt: &'static str,
-    /// How often it was asked for what.
+    /// The number of calls, by request.
     pub(crate) asked: Arc<Mutex<BTreeMap<String, u32>>>,
     pub(crate) is_there: bool,
 }
 
-/// What the graph's nodes are given.
+/// The context of the graph's nodes.
 #[derive(Clone, FromRef)]
 pub(crate) struct Deps {
     pub(crate) world: World,
@@ -50,7 +50,7 @@ impl World {
         Self { prompt: "", asked: Arc::default(), is_there: true }
     }
 
-    /// A world that must not be asked.
+    /// A world that must not be called.
     pub(crate) fn absent() -> Self {
         Self { is_there: false, ..Self::there() }
     }

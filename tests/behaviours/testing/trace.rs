@@ -1,4 +1,4 @@
-//! Claims about what ran, and what they say when they do not hold.
+//! Assertions about the nodes that ran, and their messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,7 +16,7 @@ async fn trace() -> Trace {
     Trace::of(&thread).await.unwrap()
 }
 
-/// What a claim says that does not hold.
+/// The message of a failed assertion.
 fn said(claim: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(claim)).unwrap_err();
     *panic.downcast::<String>().unwrap()

@@ -1,13 +1,13 @@
-//! Checkpoints become tests, which pass as long as the program does what it did.
+//! Tests generated from checkpoints, which pass while the program behaves as recorded.
 
 use superstep::testing::{self, Cassette, TurnError};
 
 use crate::testing::program::{Essay, World, essays};
 
-/// What the verb wrote of a whole turn.
+/// The generated test of a whole turn.
 const TURN: &str = include_str!("generated/turn.rs");
 
-/// A constant of a test that was written.
+/// A constant of a generated test.
 fn constant(name: &str) -> &'static str {
     let begin = format!("const {name}: &str = r#\"");
     TURN.split_once(&begin).unwrap().1.split_once("\"#;").unwrap().0
@@ -93,7 +93,7 @@ mod verb {
 
     use crate::testing::program::{Essay, World, essay, essays};
 
-    /// A file with a thread whose essay was refused once and then accepted, and a fork of it that was edited.
+    /// A file with a thread whose essay was refused once and then accepted, and an edited fork of it.
     async fn written(folder: &Path) -> PathBuf {
         let path = folder.join("essays.db");
         let essays = essays(&World::there()).checkpointer(SqliteSaver::open(&path).await.unwrap());
@@ -115,7 +115,7 @@ mod verb {
         (text(out), text(err), exit)
     }
 
-    /// Compares what is written now with what is compiled here.
+    /// Compares the newly generated test with the compiled one.
     fn same(name: &str, text: &str) {
         let path =
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/behaviours/testing/generated").join(name);
@@ -151,7 +151,7 @@ mod verb {
         assert_eq!(cassette_of_file(file, "rust").unwrap().to_json(), fs::read_to_string(cassette).unwrap());
     }
 
-    /// What a trip takes.
+    /// The state of a trip.
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
     struct Trip {
         to: String,
@@ -162,7 +162,7 @@ mod verb {
         token: String,
     }
 
-    /// It books with a token that comes back, and is in the effect's key and in the question's.
+    /// It books with a token that is returned, and is in the keys of the effect and of the question.
     fn trips(is_live: bool) -> Graph<Trip> {
         let mut g = StateGraph::<Trip>::new("trips");
         let book = g.node("book", move |trip: Snapshot<Trip>, fx: Effects| async move {
@@ -183,7 +183,7 @@ mod verb {
         g.compile().unwrap()
     }
 
-    /// The constant of a test that was written.
+    /// The constant of a generated test.
     fn constant_of<'t>(code: &'t str, name: &str) -> Option<&'t str> {
         Some(code.split_once(&format!("const {name}: &str = r#\""))?.1.split_once("\"#;")?.0)
     }

@@ -18,15 +18,15 @@ struct Log {
     ran: Vec<String>,
 }
 
-/// What happens outside the program.
+/// The effects on the outside world.
 #[derive(Clone, Default)]
 struct Outside(Arc<Mutex<Happened>>);
 
 #[derive(Default)]
 struct Happened {
-    /// Whether the run has returned, so that nothing may begin.
+    /// `true` when the run has returned, so that no effect may begin.
     returned: bool,
-    /// What began although the run had returned.
+    /// Effects that began after the run had returned.
     late: usize,
     effects: BTreeMap<String, usize>,
 }
@@ -46,15 +46,15 @@ impl Outside {
 #[derive(Clone, FromRef)]
 struct Stage {
     outside: Outside,
-    /// How nodes spend their time.
+    /// The way in which nodes spend time.
     rest: Rest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
-    /// They give way a few times.
+    /// They yield a few times.
     Yields,
-    /// They sleep, on a clock that is moved by hand.
+    /// They sleep, on a clock that the test moves.
     Sleeps,
 }
 
@@ -88,7 +88,7 @@ async fn act(task: TaskInfo, fx: Effects, outside: Dep<Outside>, rest: Dep<Rest>
     Log::update().ran([node])
 }
 
-/// What a node does that leaves work behind: it goes on when the run is over, and asks nobody.
+/// A node that leaves work behind: it continues after the run, without an effect.
 async fn leave_behind(task: TaskInfo, outside: Dep<Outside>, rest: Dep<Rest>) -> Update<Log> {
     let (outside, rest, node) = (outside.0.clone(), *rest, task.node().to_string());
     tokio::spawn({
@@ -109,7 +109,7 @@ fn graph(detaches: bool) -> Graph<Log, Stage> {
     let mut inner = StateGraph::<Log, Stage>::new("inner");
     let [up, down] = ["up", "down"].map(|name| inner.node(name, act));
     for node in [up, down] {
-        // Who is stopped inside an effect does not know what became of it.
+        // A run that is stopped inside an effect does not know its outcome.
         inner.policy(node).on_unknown(OnUnknown::Retry);
         inner.edge(START, node);
         inner.edge(node, END);
@@ -130,7 +130,7 @@ fn graph(detaches: bool) -> Graph<Log, Stage> {
     g.compile().expect("sound")
 }
 
-/// How a run is stopped, and when.
+/// The way and the time of stopping a run.
 #[derive(Clone, Copy, Debug)]
 enum Stop {
     DropAtPoll(usize),
@@ -139,9 +139,9 @@ enum Stop {
     CancelAfter(Duration),
 }
 
-/// What came of a run that was stopped and resumed.
+/// The result of a run that was stopped and resumed.
 struct Ended {
-    /// Whether it was stopped before it had ended by itself.
+    /// `true` if it was stopped before it had ended by itself.
     stopped: bool,
     late: usize,
     ran: Vec<String>,
@@ -187,7 +187,7 @@ async fn stop_and_resume(
     drop(run);
     let finished = ended.map(|ended| ended.expect("to be stopped is no error").status == Status::Finished);
     outside.lock().returned = true;
-    // Whatever was left behind has all the time to do something.
+    // Work that was left behind has time to act.
     for _ in 0..50 {
         rest.some(1).await;
     }
@@ -202,10 +202,10 @@ async fn stop_and_resume(
     Ended { stopped: finished != Some(true), late: happened.late, ran, most_often }
 }
 
-/// What every run comes to, whatever stopped it.
+/// The final state of every run, however it was stopped.
 const WHOLE: [&str; 6] = ["in", "first", "down", "up", "left", "last"];
 
-/// Stops runs at one point after the other until one ends before. Returns how many points there were, and how much
+/// Stops runs at one point after the other until one ends before. Returns the number of points, and of effects that
 /// began too late.
 fn stop_everywhere(
     graph: &Graph<Log, Stage>,
@@ -280,7 +280,7 @@ fn a_run_that_is_cancelled_at_any_time_starts_nothing_more_and_is_resumed() {
     at_each_millisecond(|point| Stop::CancelAfter(milliseconds(point)));
 }
 
-/// The mutant: work that is spawned and not an effect goes on, and is seen to.
+/// The mutant: spawned work that is not an effect continues, and the test detects it.
 #[test]
 fn work_that_a_node_leaves_behind_is_noticed() {
     let (_, late) = stop_everywhere(&graph(true), Rest::Yields, Stop::CancelAtPoll, false);

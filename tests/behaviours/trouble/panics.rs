@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use uuid::Uuid;
 
 thread_local! {
-    /// Where user code panics at the moment. All of a test is on one thread.
+    /// The place where user code panics at the moment. Each test runs on one thread.
     static ARMED: Cell<Option<Place>> = const { Cell::new(None) };
 }
 
@@ -65,7 +65,7 @@ struct Notes {
     held: Held,
 }
 
-/// Where user code panics.
+/// The place of a panic in user code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     NodeAtOnce,
@@ -78,16 +78,16 @@ enum Place {
     EffectErrorText,
     /// The error itself, when it is dropped.
     ErrorDrop,
-    /// What a node panics with, when that is dropped.
+    /// The payload of a node's panic, when it is dropped.
     PayloadDrop,
     /// The value that a node writes.
     Write,
     Reducer,
-    /// The state, once the write is in it.
+    /// The state that contains the write.
     State,
     Route,
     Branch,
-    /// Nothing of the run: it is only watched.
+    /// An observer of the run.
     Observer,
 }
 
@@ -108,16 +108,16 @@ const PLACES: [Place; 14] = [
     Place::Observer,
 ];
 
-/// Panics of the gate, at all places together.
+/// The number of panics in the gate, at all places together.
 const PANICS: usize = 1_000;
 
-/// How often the neighbour of what panics ran.
+/// The number of runs of the sibling of the panicking task.
 #[derive(Clone, Default, FromRef)]
 struct Stage {
     beside: Arc<AtomicUsize>,
 }
 
-/// A part of the context that may panic when it is taken out.
+/// A part of the context that may panic when it is cloned.
 struct Part;
 
 impl FromRef<Stage> for Part {
@@ -158,7 +158,7 @@ async fn troubled(
     fx: Effects,
     beside: Dep<Arc<AtomicUsize>>,
 ) -> Result<(Update<Notes>, Way), Rotten> {
-    // Its neighbour has finished by then, and must not run again.
+    // Its sibling has finished by then, and must not run again.
     while beside.load(Ordering::Relaxed) == 0 {
         yield_now().await;
     }
@@ -213,7 +213,7 @@ fn graph() -> Graph<Notes, Stage> {
     g.compile().expect("sound")
 }
 
-/// Runs in a task of its own, as servers do; `Err` with what happened when the panic got out of the run.
+/// Runs in a tokio task of its own, as servers do; `Err` with the message if the panic escaped from the run.
 async fn contained(
     run: impl IntoFuture<IntoFuture: Send + 'static, Output = Result<Run<Notes>, RunError>>,
 ) -> Result<Result<Run<Notes>, RunError>, String> {
@@ -273,7 +273,7 @@ fn a_panic_of_user_code_is_told_and_harms_nothing_else() {
     });
 }
 
-/// The drop of what a node had on its way ended the caller when the node's time was over.
+/// A panic in the drop of a timed-out node's future used to end the caller.
 #[tokio::test(start_paused = true)]
 async fn a_drop_that_panics_does_not_end_the_run_of_an_attempt_that_is_given_up() {
     let mut g = StateGraph::<Notes>::new("g");
@@ -290,7 +290,7 @@ async fn a_drop_that_panics_does_not_end_the_run_of_an_attempt_that_is_given_up(
     assert_eq!(error.to_string(), "node \"stuck\" failed at step 1: the attempt took longer than 1s");
 }
 
-/// An ambient that panics: what it is asked is asked by the driver itself.
+/// An ambient that panics: the driver itself calls it.
 struct Cracked;
 
 impl Ambient for Cracked {
@@ -307,7 +307,7 @@ impl Ambient for Cracked {
     }
 }
 
-/// The mutant: a panic that no boundary is around gets out of the run, and is seen to.
+/// The mutant: a panic without a boundary escapes from the run, and the test detects it.
 #[test]
 fn a_panic_outside_of_all_boundaries_is_noticed() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime of one thread");

@@ -1,4 +1,4 @@
-//! Subscribers that are slow, or never come: the run does not notice, the ring stays small, and every gap is told.
+//! Subscribers that are slow, or never read: the run is not delayed, the buffer stays small, and every gap is reported.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -18,7 +18,7 @@ struct Nothing {
 /// Events that the node emits.
 const EVENTS: u32 = 2_000;
 
-/// How many of them the ring holds.
+/// The capacity of the buffer.
 const ROOM: usize = 64;
 
 fn chatty() -> Graph<Nothing> {
@@ -39,13 +39,13 @@ fn on_one_thread<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime of one thread").block_on(work)
 }
 
-/// One who reads, and checks that nothing is missing of which it was not told.
+/// A reader that checks that every missing event was reported.
 struct Reader {
     events: Subscription,
     expected: u64,
     received: u64,
     missed: u64,
-    /// The mutant does not pass on what was missed.
+    /// The mutant does not report missed events.
     hides_gaps: bool,
 }
 
@@ -54,7 +54,7 @@ impl Reader {
         Self { events, expected: 0, received: 0, missed: 0, hides_gaps: false }
     }
 
-    /// Reads on; `Ok(false)` at the end, and an error where something is missing.
+    /// Reads the next event; `Ok(false)` at the end, and an error if an event is missing.
     async fn read(&mut self) -> Result<bool, String> {
         match self.events.next().await {
             None => return Ok(false),
@@ -83,8 +83,8 @@ impl Reader {
     }
 }
 
-/// Runs beside subscribers that read one event in so many turns of the run. Returns how the run was polled and how
-/// they fared.
+/// Runs beside subscribers that read one event in so many turns of the run. Returns the polls of the run and the
+/// results of the subscribers.
 async fn beside(paces: &[u32], hides_gaps: bool) -> Result<Vec<Reader>, String> {
     let mut request = chatty().run(Nothing::default());
     let feed = request.feed(ROOM);
@@ -114,7 +114,7 @@ async fn beside(paces: &[u32], hides_gaps: bool) -> Result<Vec<Reader>, String> 
     Ok(readers)
 }
 
-/// How many events there have been.
+/// The number of events.
 async fn feed_length(feed: &Feed) -> u64 {
     let mut last = Reader::new(feed.subscribe_from(0));
     last.read_all().await.expect("nobody writes any more");
@@ -131,7 +131,7 @@ fn whoever_is_too_slow_is_told_what_is_gone() {
     }
 }
 
-/// The mutant: a subscription that does not pass on what is gone.
+/// The mutant: a subscription that does not report lost events.
 #[test]
 fn a_gap_that_is_not_told_is_noticed() {
     let wrong = on_one_thread(beside(&[50], true)).err().expect("it is noticed");
@@ -158,7 +158,7 @@ fn whoever_comes_back_goes_on_where_it_was() {
     });
 }
 
-/// How often the future of a run is polled beside so many subscribers that never read.
+/// The number of polls of a run's future beside so many subscribers that never read.
 async fn polls(dead: usize) -> usize {
     let mut request = chatty().run(Nothing::default());
     let feed = request.feed(ROOM);
@@ -179,7 +179,7 @@ fn a_run_does_no_more_for_subscribers_that_never_read() {
     assert_eq!(alone, beside_many, "the run was held up");
 }
 
-/// The most events that are in memory at once, while a prompt reader and a dead one are there.
+/// The maximum number of events in memory, with a prompt reader and a dead one.
 async fn most_in_memory(room: usize) -> usize {
     let mut request = chatty().run(Nothing::default());
     let feed = request.feed(room);
@@ -201,12 +201,12 @@ async fn most_in_memory(room: usize) -> usize {
 #[test]
 fn no_more_is_in_memory_than_the_ring_holds() {
     assert_eq!(on_one_thread(most_in_memory(ROOM)), ROOM);
-    // The mutant: a ring without a limit.
+    // The mutant: a buffer without a limit.
     assert!(on_one_thread(most_in_memory(usize::MAX)) > EVENTS as usize);
 }
 
-/// How much longer a run takes beside subscribers that never read, or read slowly. The fastest of many rounds of each:
-/// what else the machine does only adds to them.
+/// The slowdown of a run beside subscribers that never read, or read slowly. It compares the fastest of many rounds,
+/// because other load on the machine only adds time.
 #[test]
 #[ignore = "it measures time: `cargo test --release --test behaviours slowdown -- --ignored --nocapture`, on a quiet machine"]
 fn the_slowdown_by_dead_subscribers_is_small() {

@@ -1,4 +1,4 @@
-//! The files that earlier releases wrote; `graph-checkpoint/tests/fixtures` says how.
+//! The files that earlier releases wrote: see `graph-checkpoint/tests/fixtures`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use superstep::checkpoint::SqliteReader;
 use superstep::checkpoint::portable::export;
 use tempfile::TempDir;
 
-/// The formats that are not today's.
+/// The earlier formats.
 pub(crate) const FORMATS: [u32; 4] = [1, 2, 3, 4];
 
 /// A copy of the file of a format, in a folder of its own.
@@ -25,7 +25,7 @@ impl Copy {
     }
 }
 
-/// All threads as documents: everything that is stored of them.
+/// All threads as documents, with all their stored data.
 pub(crate) fn exports(path: &Path) -> Vec<String> {
     let reader = SqliteReader::open(path).unwrap();
     let threads = reader.threads().unwrap().into_iter();

@@ -1,4 +1,4 @@
-//! Files that earlier releases wrote: read as they are, brought to today's format, and gone on with.
+//! Files that earlier releases wrote: they are read, migrated to the current format, and continued.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod files;

@@ -1,7 +1,8 @@
-//! The program that wrote the files of older releases, and that goes on with them today.
+//! The program that wrote the files of older releases, and that continues them today.
 //!
-//! It uses only what every release has, because it is compiled with each: see `graph-checkpoint/tests/fixtures`. Five
-//! graphs with one state, two threads each: one that came to its end, and one whose luck ran out in the middle.
+//! It uses only the API that every release has, because it is compiled with each: see
+//! `graph-checkpoint/tests/fixtures`. Five graphs with one state have two threads each: one that finished, and one that
+//! stopped in the middle.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use superstep::checkpoint::Checkpointer;
 use superstep::prelude::*;
 use superstep::run::Lens;
 
-/// Longer than what is stored once per content.
+/// Longer than the limit above which texts are stored once per content.
 const LONG: usize = 4500;
 
 /// The graphs, by name.
@@ -36,7 +37,7 @@ pub(crate) struct Trip {
     page: String,
 }
 
-/// What nodes are given: whether they have luck, and where they say what they do.
+/// The context of nodes: whether they have luck, and where they note their actions.
 #[derive(Clone, Default)]
 pub(crate) struct World {
     unlucky: Arc<AtomicBool>,
@@ -48,12 +49,12 @@ impl World {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).push(what.into());
     }
 
-    /// What was done since somebody asked.
+    /// The notes since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Fails in the second turn of those who have no luck.
+    /// Fails in the second turn of threads without luck.
     fn try_luck(&self, turn: u32) -> Result<(), io::Error> {
         match turn > 0 && self.unlucky.load(Ordering::Relaxed) {
             true => Err(io::Error::other("the power is out")),
@@ -83,7 +84,7 @@ async fn walk(trip: Snapshot<Trip>, world: Dep<World>) -> Update<Trip> {
     Trip::update().log([format!("walk {}", trip.turn)]).weight(1_u64)
 }
 
-/// Comes to its end, or to its failure, when its siblings have.
+/// Finishes, or fails, after its siblings.
 async fn write(trip: Snapshot<Trip>, world: Dep<World>) -> Result<Update<Trip>, NodeError> {
     for _ in 0..50 {
         tokio::task::yield_now().await;
@@ -202,7 +203,7 @@ fn site() -> Graph<Trip, Deps> {
     g.compile().expect("a sound graph")
 }
 
-/// Goes on until the thread ends, or fails; its question of the second turn stays open for those who have no luck.
+/// Continues until the thread ends or fails; the question of the second turn stays open for threads without luck.
 pub(crate) async fn go_on(
     thread: &Thread<Trip>,
     run: Result<Run<Trip>, RunError>,
@@ -224,8 +225,8 @@ pub(crate) async fn run(thread: &Thread<Trip>, world: &World) -> Result<Trip, Ru
     go_on(thread, begun, world).await
 }
 
-/// Writes what a release keeps in its file: of each graph the threads `<graph> done` and `<graph> open`; and of the
-/// chain a thread that shares the past of the first.
+/// Writes the file of a release: for each graph the threads `<graph> done` and `<graph> open`, and for the chain a
+/// thread that shares the past of the first.
 pub(crate) async fn fill(saver: Arc<dyn Checkpointer>) -> Result<(), Box<dyn std::error::Error>> {
     let world = World::default();
     for name in GRAPHS {
@@ -245,7 +246,7 @@ pub(crate) async fn fill(saver: Arc<dyn Checkpointer>) -> Result<(), Box<dyn std
     Ok(())
 }
 
-/// What a thread of a graph comes to when it is run today.
+/// The final state of a thread of a graph when it is run today.
 pub(crate) async fn expected(name: &str) -> Trip {
     let world = World::default();
     let trips = graph(name, &world).checkpointer(MemorySaver::new());

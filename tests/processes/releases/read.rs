@@ -1,4 +1,4 @@
-//! What older files show, before they are brought to today's format and after that.
+//! The content of older files, before and after their migration to the current format.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn a_file_of_every_format_is_read_as_it_is() {
     }
 }
 
-/// What happened on each thread, without ids and times.
+/// The steps of each thread, without ids and times.
 fn histories(path: &Path) -> Vec<String> {
     let reader = SqliteReader::open(path).unwrap();
     let mut told = Vec::new();

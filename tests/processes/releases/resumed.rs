@@ -1,4 +1,4 @@
-//! What older releases began is gone on with, and what they did comes out the same.
+//! Unfinished threads of older releases are continued, and replays of finished ones give the same results.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use crate::releases::files::{Copy, FORMATS};
 use crate::releases::program::{GRAPHS, World, expected, go_on, graph};
 
-/// What is left to do for the thread of a graph whose luck ran out: nothing that was finished before.
+/// The unfinished work of the stopped thread of a graph: no finished work is repeated.
 fn left(name: &str) -> &'static [&'static str] {
     match name {
         "chain" | "fan-out" | "subgraph" => &["write", "close"],
@@ -36,7 +36,7 @@ async fn what_is_unfinished_comes_to_the_end_it_would_have_come_to() {
             let end = go_on(&thread, resumed, &world).await.unwrap();
             assert_eq!(end, expected(name).await, "{name} of format {format}");
             assert_eq!(world.take(), left(name), "{name} of format {format}");
-            // It is the same state and the same graph: nobody was asked to upgrade anything.
+            // The state and the graph are the same: no upgrade is needed.
             let end = saver.read(thread.id(), At::Head).await.unwrap().unwrap();
             assert_eq!(end.checkpoint.schema, head.checkpoint.schema, "{name} of format {format}");
             assert_eq!(end.checkpoint.topology, head.checkpoint.topology, "{name} of format {format}");
@@ -47,7 +47,7 @@ async fn what_is_unfinished_comes_to_the_end_it_would_have_come_to() {
     }
 }
 
-/// Ids, writes, routes, effects and answers of every superstep: byte for byte, or the first one that differs is told.
+/// Compares ids, writes, routes, effects and answers of every superstep byte for byte; returns the first difference.
 #[tokio::test]
 async fn what_is_finished_comes_out_as_it_is_recorded() {
     for format in FORMATS {

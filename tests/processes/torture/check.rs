@@ -1,4 +1,4 @@
-//! The checker: what a file must be, whatever happened to the program.
+//! The checker: the requirements on a file after any failure of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,18 +14,18 @@ use crate::torture::drive;
 use crate::torture::order::Order;
 use crate::torture::said::{Line, Told};
 
-/// What is wrong.
+/// A violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bad {
     /// The file is not sound.
     Damaged(String),
-    /// Something acknowledged is not there.
+    /// An acknowledged step or effect is missing.
     Lost(String),
     /// History has more than one line.
     Forked(String),
-    /// Something recorded ran again.
+    /// Recorded work ran again.
     Repeated(String),
-    /// The thread did not come to the end that it has when nothing happens.
+    /// The final state differs from that of an undisturbed run.
     OtherEnd(String),
 }
 
@@ -35,10 +35,10 @@ impl fmt::Display for Bad {
     }
 }
 
-/// What a file has recorded: none of it may happen again.
+/// The recorded work of a file, which may not run again.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// Tasks whose results are there, in supersteps that are not stored.
+    /// Tasks with recorded results in unfinished supersteps.
     tasks: BTreeSet<String>,
     /// Effects that ended: task and name.
     effects: BTreeSet<(String, String)>,
@@ -47,13 +47,13 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// How much there is to keep on top of stored supersteps.
+    /// The amount of recorded work of unfinished supersteps.
     pub(crate) fn work(&self) -> usize {
         self.tasks.len() + self.effects.len()
     }
 }
 
-/// The life of a file under one order: how often its program ran, and what it was told.
+/// The life of a file under one order: the runs of its program, and the acknowledgements.
 pub(crate) struct Life {
     pub(crate) order: Order,
     expected: Value,
@@ -67,12 +67,12 @@ impl Life {
         Self::with_end(order, expected)
     }
 
-    /// The same when it is known what each thread comes to.
+    /// The same with the known final states of the threads.
     pub(crate) fn with_end(order: Order, expected: Value) -> Self {
         Self { order, expected, told: Told::default(), recorded: Recorded::default() }
     }
 
-    /// Checks what a program did in this life, however it ended, and what the file is then.
+    /// Checks the actions of a program in this life, however it ended, and the file afterwards.
     pub(crate) fn check(&mut self, said: &[Line]) -> Result<&Recorded, Bad> {
         for line in said {
             self.told.add(line);
@@ -104,7 +104,7 @@ impl Life {
         }
     }
 
-    /// Lets the program go on undisturbed, and checks that it comes to its end.
+    /// Lets the program continue undisturbed, and checks that it finishes.
     pub(crate) fn resume(&mut self) -> Result<Ended, Bad> {
         let ended = Started::new(self.order.command()).end();
         self.check(&ended.said)?;
@@ -112,7 +112,7 @@ impl Life {
         Ok(ended)
     }
 
-    /// Checks that every thread came to its end.
+    /// Checks that every thread finished.
     pub(crate) fn check_ends(&self, said: &[Line]) -> Result<(), Bad> {
         let ends = said.iter().filter(|line| matches!(line, Line::End { .. })).count();
         if ends != self.order.threads as usize {
@@ -125,23 +125,23 @@ impl Life {
         Ok(())
     }
 
-    /// What each thread comes to.
+    /// The final state of each thread.
     pub(crate) fn end(&self) -> &Value {
         &self.expected
     }
 
-    /// What a failure says.
+    /// The message of a failure.
     pub(crate) fn replay(&self) -> String {
         format!("SUPERSTEP_TORTURE_ORDER='{}'", self.order)
     }
 }
 
-/// Checks a file against what was told of it.
+/// Checks a file against the acknowledgements.
 pub(crate) fn check_file(db: &Path, told: &Told) -> Result<Recorded, Bad> {
     match care::verify(db) {
         Ok(verified) if verified.is_sound() => {}
         Ok(verified) => return Err(Bad::Damaged(format!("{:?}", verified.findings))),
-        // A file that was about to be made is none yet. The next program makes it.
+        // A file may be killed during its creation. The next program creates it.
         Err(_) if told.is_nothing() => return Ok(Recorded::default()),
         Err(error @ StoreError::Io(_)) => return Err(Bad::Lost(format!("everything: {error}"))),
         Err(error) => return Err(Bad::Damaged(error.to_string())),
@@ -159,11 +159,11 @@ pub(crate) fn check_file(db: &Path, told: &Told) -> Result<Recorded, Bad> {
         .unwrap_or_else(|error| Err(Bad::Damaged(format!("the tables cannot be read: {error}"))))
 }
 
-/// The tables themselves, so that what is compared is not what the framework says of itself.
+/// Reads the tables directly, so that the check does not depend on the framework.
 struct Tables(Connection);
 
 impl Tables {
-    /// Opens the file so that the next program finds it as it is.
+    /// Opens the file without changing it.
     fn open(db: &Path) -> rusqlite::Result<Self> {
         let connection = Connection::open_with_flags(db, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

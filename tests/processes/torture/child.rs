@@ -1,4 +1,4 @@
-//! The program while it runs, and what it has said.
+//! The program while it runs, and its output.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
@@ -31,7 +31,7 @@ impl Started {
         Self { child, lines, said: Vec::new() }
     }
 
-    /// The next thing that it says; `None` when it has ended.
+    /// Returns the next line of its output; `None` when it has ended.
     pub(crate) fn listen(&mut self) -> Option<&Line> {
         loop {
             let text = self.lines.next()?.expect("the program says text");
@@ -42,13 +42,13 @@ impl Started {
         }
     }
 
-    /// Kills it. What it had said by then is heard.
+    /// Kills it, and reads its remaining output.
     pub(crate) fn kill(mut self) -> Ended {
         self.child.kill().expect("a process that was not waited for can be killed");
         self.end()
     }
 
-    /// Listens until it ends.
+    /// Reads its output until it ends.
     pub(crate) fn end(mut self) -> Ended {
         while self.listen().is_some() {}
         let status = self.child.wait().expect("it has ended");

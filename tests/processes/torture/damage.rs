@@ -1,5 +1,5 @@
-//! Bits, bytes, sectors and pages of files are damaged: whatever is read is what was written, or an error that says
-//! that the file is corrupt; and threads that are [intact](crate::torture::pages) are read, exported and gone on with as before.
+//! Damaged bits, bytes, sectors and pages of files: every read returns what was written, or an error that the file is
+//! corrupt; and [intact](crate::torture::pages) threads are read, exported and continued as before.
 //!
 //! ```text
 //! just corruption
@@ -27,16 +27,16 @@ use crate::torture::said::{Line, Voice};
 use crate::torture::side_by_side::side_by_side;
 use crate::torture::workloads::{graph, heavier};
 
-/// So many damages the gate makes, but for those that change nothing; `just corruption` makes twenty times as many.
+/// The number of damages in the gate, without those that change nothing; `just corruption` makes twenty times as many.
 const DAMAGES: u64 = 60;
 /// The threads of a file, the last of which is not finished.
 const THREADS: u32 = 8;
-/// So often each goes through its graph: there are several pages of everything.
+/// The number of turns of each thread: enough for several pages of each kind.
 const TURNS: u32 = 12;
-/// Every so many checkpoints one is read with all its values.
+/// One of so many checkpoints is read with all its values.
 const LOADED_EVERY: usize = 5;
 
-/// How much is damaged.
+/// The extent of a damage.
 #[derive(Clone, Copy, Debug)]
 enum Extent {
     Bit,
@@ -60,7 +60,7 @@ impl Extent {
         match self {
             Self::Bit => place[0] ^= 1 << dice.below(8),
             Self::Byte => place[0] = place[0].wrapping_add(1 + dice.below(255) as u8),
-            // As disks do it: nothing, noise, or what belongs elsewhere.
+            // Like disks: zeros, noise, or data from elsewhere.
             Self::Sector | Self::Page => match dice.below(3) {
                 0 => place.fill(0),
                 1 => place.iter_mut().for_each(|byte| *byte = dice.below(256) as u8),
@@ -74,7 +74,7 @@ impl Extent {
     }
 }
 
-/// A file of one workload and everything that is in it.
+/// A file of one workload and all its content.
 struct Sound {
     workload: Workload,
     bytes: Vec<u8>,
@@ -84,7 +84,7 @@ struct Sound {
     pages: Pages,
 }
 
-/// What can be read of a thread.
+/// The readable content of a thread.
 struct Thread {
     history: Vec<Summary>,
     steps: Vec<StepRecord>,
@@ -129,7 +129,7 @@ impl Sound {
     }
 }
 
-/// Runs all threads of a file to their ends but the last, which is left in the middle; then closes the file.
+/// Runs all threads of a file to their ends except the last, which stops in the middle; then closes the file.
 fn write(workload: Workload, db: &Path) {
     let mut order = Order { threads: THREADS - 1, turns: TURNS, ..Order::new(workload, db) };
     assert!(Started::new(order.command()).end().status.success());
@@ -143,12 +143,12 @@ fn write(workload: Workload, db: &Path) {
         program.listen();
     }
     program.kill();
-    // Whoever closes the file last moves its log into it.
+    // The last program that closes the file moves its log into it.
     let connection = Connection::open(db).expect("it is a database");
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody has it open");
 }
 
-/// What changed and what is next, as the file says it.
+/// The changes and the next tasks, as stored in the file.
 type Row = (i64, String, String);
 
 /// The rows of checkpoints as SQLite reads them.
@@ -159,29 +159,29 @@ fn unguarded(db: &Path) -> rusqlite::Result<Vec<Row>> {
     rows.collect()
 }
 
-/// What came of damages.
+/// The results of damages.
 #[derive(Debug, Default)]
 struct Came {
     damages: u64,
-    /// Damages that some read has noticed, or a check of the file. The others are where nothing is.
+    /// Damages that a read or a check of the file detected. The others are in unused space.
     noticed: u64,
-    /// Damages by which something was not found; a check of the file has noticed all of them.
+    /// Damages that hid data; a check of the file detected all of them.
     hidden: u64,
-    /// A mutant: damages that who reads the rows without their checksums takes for values.
+    /// A mutant: damages that a reader without checksums takes for values.
     unguarded: u64,
-    /// A mutant: intact threads that who lists the rows of all threads cannot read.
+    /// A mutant: intact threads that a reader of all rows cannot read.
     unlisted: u64,
-    /// Damages of pages that are everybody's.
+    /// Damages of shared pages.
     shared: u64,
-    /// Threads that are intact, and how many of them could not be read or exported.
+    /// The number of intact threads, and of those that could not be read or exported.
     intact: u64,
     unread: u64,
     unexported: u64,
-    /// Those of them in whose files the newest pages, on which everybody writes, are not damaged; and how many could not be
-    /// gone on with.
+    /// The number of intact threads in files whose newest pages, which all writers use, are not damaged; and of those
+    /// that could not be continued.
     writable: u64,
     unresumed: u64,
-    /// What those who tried were told.
+    /// The errors of these attempts.
     told: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ fn damage(sound: &Sound, extent: Extent, dice: &mut Dice, came: &mut Came) -> Re
     came.damages += 1;
     let path = damaged(&folder, &bytes);
     look(sound, &sound.pages.whose(page), &path, came).map_err(|wrong| {
-        // Files have other ids and times whenever they are written: this one shows it.
+        // Files have different ids and times whenever they are written: this is the file.
         folder.disable_cleanup(true);
         fs::write(&path, &bytes).expect("the folder is there");
         format!("{wrong}; the damaged file is kept: {}, page {page}", path.display())
@@ -234,7 +234,7 @@ fn look(sound: &Sound, whose: &Page, path: &Path, came: &mut Came) -> Result<(),
         }
     }
     let is_sound = care::verify(path).is_ok_and(|verified| verified.is_sound());
-    // What cannot be missed by who reads a thread is found by who checks the file.
+    // If a read of the thread does not notice missing data, the check of the file does.
     if reads.hidden && is_sound {
         return Err("something is missing, and the file is called sound".into());
     }
@@ -269,27 +269,27 @@ fn damaged(folder: &TempDir, bytes: &[u8]) -> PathBuf {
 /// Reads of one damaged file.
 struct Reads {
     path: PathBuf,
-    /// Whether one was refused.
+    /// `true` if a read was refused.
     noticed: bool,
-    /// Whether something was missing that an index leads to.
+    /// `true` if data was missing to which an index refers.
     hidden: bool,
-    /// What was refused.
+    /// The refused reads.
     told: Vec<String>,
 }
 
 impl Reads {
-    /// What was read, unless that was refused as damaged; another error is none that a damage may cause.
+    /// Returns the value, unless the read was refused as damaged; a damage may not cause another error.
     fn refused<T>(&mut self, read: Result<T, StoreError>) -> Result<Option<T>, String> {
         let told = read.as_ref().err().map(ToString::to_string);
         match read {
             Ok(read) => return Ok(Some(read)),
-            // The first page says what the file is.
+            // The first page identifies the file.
             Err(
                 StoreError::Corrupt { .. }
                 | StoreError::NotACheckpointFile(_)
                 | StoreError::NewerFormat { .. },
             ) => {}
-            // Its place in an index is damaged: it is not found.
+            // Its index entry is damaged: it is not found.
             Err(StoreError::NoCheckpoint { .. }) => {}
             Err(error) => return Err(format!("an error of another kind: {error:?}")),
         }
@@ -298,7 +298,7 @@ impl Reads {
         Ok(None)
     }
 
-    /// Whether all of a thread is read as before.
+    /// Returns `true` if the whole thread is read as before.
     fn thread(&mut self, name: &ThreadId, right: &Thread) -> Result<bool, String> {
         let before = (take(&mut self.noticed), take(&mut self.hidden));
         self.all(name, right)?;
@@ -353,7 +353,7 @@ impl Reads {
         self.work("effects", &read.work.effects, &right.work.effects)
     }
 
-    /// Work that an index does not lead to any more is missing. None of it is wrong.
+    /// Work without an index entry is missing. None of the rest is wrong.
     fn work<T: PartialEq>(&mut self, what: &str, read: &[T], right: &[T]) -> Result<(), String> {
         self.hidden |= read.len() < right.len();
         match read.iter().all(|one| right.contains(one)) {
@@ -362,7 +362,7 @@ impl Reads {
         }
     }
 
-    /// Whether a program goes on with a thread.
+    /// Returns `true` if a program can continue a thread.
     fn goes_on(&mut self, workload: Workload, name: &ThreadId) -> Result<bool, String> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
@@ -378,7 +378,7 @@ impl Reads {
         Ok(self.refused(gone_on)?.is_some())
     }
 
-    /// Whether a thread is exported as before.
+    /// Returns `true` if a thread is exported as before.
     fn exports(&mut self, name: &ThreadId, right: &Thread) -> Result<bool, String> {
         let Some(reader) = self.refused(SqliteReader::open(&self.path))? else { return Ok(false) };
         let Some(Some(export)) = self.refused(portable::export(&reader, name))? else { return Ok(false) };

@@ -1,9 +1,9 @@
-//! How much is done, and by which chances.
+//! The number of repetitions, and the random numbers.
 
 /// The seed, unless `SUPERSTEP_TORTURE_SEED` says another.
 const SEED: u64 = 0x5eed_0000_5eed;
 
-/// So many times what the gate does: `SUPERSTEP_TORTURE`.
+/// The multiple of the gate's counts: `SUPERSTEP_TORTURE`.
 pub(crate) fn times(gate: u64) -> u64 {
     let times = number("SUPERSTEP_TORTURE").unwrap_or(1);
     gate * times.max(1)
@@ -14,7 +14,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
 }
 
-/// Says how a failure is seen again, should the test fail that holds it.
+/// Prints how to reproduce a failure, if the test that holds it fails.
 pub(crate) struct Replay(pub(crate) &'static str);
 
 impl Drop for Replay {
@@ -30,11 +30,11 @@ impl Drop for Replay {
     }
 }
 
-/// A little generator: the same numbers in every run with the same seed.
+/// A small generator: the same numbers in every run with the same seed.
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// The generator of one test or of one case of it, which all have others.
+    /// The generator of one test or of one of its cases, each of which has its own.
     pub(crate) fn of(case: u64) -> Self {
         let seed = number("SUPERSTEP_TORTURE_SEED").unwrap_or(SEED);
         Self(seed ^ (case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))

@@ -1,5 +1,5 @@
-//! A disk that is full: at each of many sizes the program is told so, nothing is lost, and it goes on when there is
-//! space again.
+//! A full disk: at each of many sizes the program gets an error, nothing is lost, and it continues when there is space
+//! again.
 
 use std::io::Write;
 use std::process::Command;
@@ -12,28 +12,28 @@ use crate::torture::order::{Guard, OnFailure, Order, Workload};
 use crate::torture::said::Line;
 use crate::torture::side_by_side::side_by_side;
 
-/// So many sizes there are at least.
+/// The minimum number of sizes.
 const SIZES: u32 = 54;
-/// From one size to the next, in blocks of 512 bytes: so that pages are torn.
+/// The difference between sizes, in blocks of 512 bytes, so that pages are torn.
 const STEP: u64 = 27;
 /// Far more than a program needs.
 const PLENTY: u64 = 1 << 14;
 
-/// How space is kept short.
+/// The way in which space is limited.
 #[derive(Clone, Copy, Debug)]
 enum Short {
     /// No file may grow beyond the size, as with `ulimit -f`.
     Files,
-    /// All files together must not, on a disk of their own in memory.
+    /// All files together may not, on a separate disk in memory.
     Disk,
 }
 
 impl Short {
-    /// Starts the program with so much space.
+    /// Starts the program with limited space.
     fn start(self, order: &Order, blocks: u64) -> Started {
         match self {
             Self::Files => {
-                // Without the signal, which would end the process, the calls fail.
+                // If the signal is ignored, which would end the process, the calls fail.
                 let limited = format!("trap '' XFSZ; ulimit -S -f {blocks}; exec \"$@\"");
                 Started::new(order.command_by("sh", &["-c", &limited, "sh"]))
             }
@@ -44,7 +44,7 @@ impl Short {
         }
     }
 
-    /// Gives the program all the space that it needs.
+    /// Removes the limit.
     fn end(self, order: &Order, program: &Started) {
         match self {
             Self::Files => {
@@ -67,14 +67,14 @@ impl Short {
     fn unmount(self, order: &Order) {
         if matches!(self, Self::Disk) {
             let folder = order.db.parent().expect("the file is in a folder");
-            // Processes that another thread is about to start may have it open for a moment.
+            // Processes that another OS thread is starting may have it open for a moment.
             let unmounted = Command::new("umount").arg("--lazy").arg(folder).status();
             assert!(unmounted.expect("umount is there").success());
         }
     }
 }
 
-/// Gives a workload ever more space until it has enough. Returns at how many sizes it had not.
+/// Gives a workload more and more space until it has enough. Returns the number of sizes that were too small.
 fn fill(short: Short, workload: Workload, guard: Guard) -> Result<u32, (Bad, String)> {
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
     let order =
@@ -95,14 +95,14 @@ fn fill(short: Short, workload: Workload, guard: Guard) -> Result<u32, (Bad, Str
     unreachable!("a program needs a finite amount of space")
 }
 
-/// Whether the space was used up.
+/// The result of a limit: the space was used up once, or never.
 #[derive(Debug, PartialEq, Eq)]
 enum Filled {
     Once,
     Never,
 }
 
-/// Waits until the space is used up, checks, gives it more, and checks that it comes to its end.
+/// Waits until the space is used up, checks the file, gives more space, and checks that the program finishes.
 fn go_on(short: Short, mut program: Started, life: &mut Life) -> Result<Filled, Bad> {
     let mut filled = Filled::Never;
     let mut said = Vec::new();
@@ -156,7 +156,8 @@ fn a_saver_that_swallows_errors_is_found_out() {
     assert!(matches!(bad, Bad::Lost(_)), "{bad}");
 }
 
-/// SQLite's own limit, which fails a transaction before anything of it is written; another program goes on without it.
+/// SQLite's own limit, which fails a transaction before anything of it is written; another program continues without
+/// it.
 #[test]
 fn a_program_goes_on_where_another_ran_out_of_pages() {
     let _replay = Replay("disk_full::");

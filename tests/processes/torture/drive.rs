@@ -1,4 +1,4 @@
-//! The program: runs its threads to their ends, and says what it was told.
+//! The program: runs its threads to their ends, and prints the acknowledgements.
 
 use std::io::BufRead;
 use std::process;
@@ -17,13 +17,13 @@ use crate::torture::said::{Line, Voice};
 use crate::torture::swallowing::Swallowing;
 use crate::torture::workloads::{Trip, answer, graph};
 
-/// No order takes as long as this.
+/// Longer than any order takes.
 const HANGS: Duration = Duration::from_secs(600);
 
-/// More than a sync takes where the saver lets callers commit themselves.
+/// Longer than a sync takes on disks on which callers commit themselves.
 const SLOW: Duration = Duration::from_micros(400);
 
-/// Obeys as a process of its own: aborts when it hangs, and exits with 1 when a thread has failed.
+/// Executes the order as a process of its own: aborts when it hangs, and exits with 1 when a thread has failed.
 pub(crate) fn obey(order: &Order) {
     thread::spawn(|| {
         thread::sleep(HANGS);
@@ -34,7 +34,7 @@ pub(crate) fn obey(order: &Order) {
     }
 }
 
-/// Does what is ordered; whether every thread came to its end.
+/// Executes the order; returns `true` if every thread finished.
 pub(crate) fn perform(order: &Order, voice: &Voice) -> bool {
     if order.guard == Guard::MigratesInPieces {
         migrate_in_pieces(&order.db).expect("nothing is in its way");
@@ -59,7 +59,7 @@ pub(crate) fn perform(order: &Order, voice: &Voice) -> bool {
     })
 }
 
-/// What a thread comes to when nothing happens to it.
+/// The final state of an undisturbed thread.
 pub(crate) fn expected(workload: Workload, turns: u32) -> Value {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
@@ -71,7 +71,7 @@ pub(crate) fn expected(workload: Workload, turns: u32) -> Value {
     })
 }
 
-/// Tries until it works, as often as the order says.
+/// Retries up to the number of times in the order.
 async fn attempt<T, E: std::error::Error>(
     on_failure: OnFailure,
     voice: &Voice,
@@ -89,7 +89,7 @@ async fn attempt<T, E: std::error::Error>(
                 let told = std::io::stdin().lock().read_line(&mut String::new());
                 told.expect("who gave the order says when to go on");
             }
-            // What the first try had handed over may be in one transaction with what the second does.
+            // Data queued by the first try may be in one transaction with the second one.
             OnFailure::Wait if failures == 2 => {}
             _ => break,
         }
@@ -119,7 +119,7 @@ async fn open(order: &Order) -> Result<Arc<dyn Checkpointer>, StoreError> {
     })
 }
 
-/// Says of every checkpoint that it was acknowledged. The event comes when the commit has returned.
+/// Prints every acknowledged checkpoint. The event comes when the commit has returned.
 fn acknowledges(voice: &Voice) -> impl Fn(&RunEvent) + Send + Sync + 'static {
     let voice = voice.clone();
     move |event| {
@@ -129,7 +129,7 @@ fn acknowledges(voice: &Voice) -> impl Fn(&RunEvent) + Send + Sync + 'static {
     }
 }
 
-/// Runs a thread, or what is left of it, and answers its questions.
+/// Runs or resumes a thread, and answers its questions.
 async fn to_the_end(thread: &Thread<Trip>, turns: u32, voice: &Voice) -> Result<Trip, RunError> {
     let mut run = match thread.resume().await {
         Err(RunError::NothingToResume { .. }) => thread.run(Trip::of(turns)).await?,

@@ -1,4 +1,4 @@
-//! The checker finds out what it is there for: files and programs that are wrong on purpose.
+//! The checker detects violations: files and programs that are wrong on purpose.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ fn what_has_two_lines() {
     assert!(matches!(bad, Bad::Forked(_)), "{bad}");
 }
 
-/// Runs the last superstep once more, on a branch.
+/// Runs the last superstep again, on a branch.
 fn branch(db: &Path) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
@@ -112,7 +112,7 @@ fn branch(db: &Path) {
         let trunk = trips.thread("t0");
         let mut before = trunk.before_named("close").await.expect("it has come there");
         if before.id() == trunk.head().await.expect("it has run").id() {
-            // The kill came just then: it goes on, so that there is something to branch off from.
+            // The kill came too early: the program continues, so that there is a checkpoint for the branch.
             let run = trunk.resume().interrupt_after(["close"]).await.expect("it runs");
             assert_ne!(run.status, Status::Finished);
             before = trunk.before_named("close").await.expect("it has come there");

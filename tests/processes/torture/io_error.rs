@@ -1,5 +1,5 @@
-//! An error of each call that the storage makes: once, after which the same saver must go on, and from then on, after
-//! which another program must.
+//! An error of each system call of the storage: once, after which the same saver must continue, and permanently, after
+//! which another program must continue.
 
 use std::fs;
 use std::path::Path;
@@ -22,22 +22,22 @@ const ERRORS: [(&str, &str); 6] = [
     ("ftruncate", "EIO"),
 ];
 
-/// So many there are at least; fewer would mean that something is not traced.
+/// The minimum number of calls; fewer would mean that some are not traced.
 const POINTS: u32 = 480;
 
-/// The gate disturbs every third call, and begins with another one for each workload; a night disturbs all.
+/// The gate disturbs every third call, with a different first call for each workload; a night run disturbs all.
 fn stride() -> u32 {
     if times(1) > 1 { 1 } else { 3 }
 }
 
-/// How long a disturbance lasts.
+/// The duration of a disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lasts {
     Once,
     Forever,
 }
 
-/// What came of the points of one kind.
+/// The results of the points of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Came {
     points: u32,
@@ -54,12 +54,12 @@ struct Kind {
 }
 
 impl Kind {
-    /// Disturbs each call until the program makes no more.
+    /// Disturbs one call after the other, until the program makes no more.
     fn at_each(&self, begin: Option<&[u8]>, folder: &Path) -> Result<Came, (Bad, String)> {
         let Self { workload, call, error, lasts, guard } = *self;
         let name = format!("{workload:?}-{call}-{error}-{lasts:?}");
         let (db, log) = (folder.join(format!("{name}.db")), folder.join(format!("{name}.log")));
-        // Every thread counts its own calls, so that one error may come more than once.
+        // Every OS thread counts its own calls, so one error may occur more than once.
         let on_failure = if lasts == Lasts::Once { OnFailure::Again(4) } else { OnFailure::End };
         let committer = Committer::Writer;
         let order = Order { turns: 1, committer, on_failure, guard, ..Order::new(workload, &db) };
@@ -81,7 +81,7 @@ impl Kind {
             let failed = ended.said.iter().any(|line| matches!(line, Line::Failed { .. }));
             let point = || format!("{error} of {call} number {nth}, {lasts:?}\n{}", first.replay());
             let mut checked = life.check(&ended.said).map(drop);
-            // What was not told as a failure was harmless. An error that is over does not last.
+            // An error that was not reported was harmless. A single error does not last.
             if !failed || lasts == Lasts::Once && ended.said.contains(&Line::Opened) {
                 checked = checked.and_then(|()| life.check_ends(&ended.said));
             }

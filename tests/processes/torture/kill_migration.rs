@@ -1,5 +1,5 @@
-//! `kill -9` before each call that is made while a file of an earlier format is brought to today's: it has the one format
-//! or the other, and in both everything that it had.
+//! `kill -9` before each system call of a migration from an earlier format: afterwards the file has the old or the new
+//! format, with all its content.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::torture::order::{Guard, Order, Workload};
 use crate::torture::side_by_side::side_by_side;
 use crate::torture::strace::{self, Disturbance, When};
 
-/// The formats that were released before today's; `graph-checkpoint/tests/fixtures` has a file of each.
+/// The earlier released formats; `graph-checkpoint/tests/fixtures` has a file of each.
 const FORMATS: [u32; 4] = [1, 2, 3, 4];
 
 fn fixture(format: u32) -> PathBuf {
@@ -24,7 +24,7 @@ fn fixture(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// The file's format, and everything that is stored of its threads.
+/// The file's format, and all data of its threads.
 type Content = (u32, Vec<String>);
 
 fn content(db: &Path) -> Result<Content, String> {
@@ -43,7 +43,7 @@ fn content(db: &Path) -> Result<Content, String> {
     Ok((reader.format(), texts.collect::<Result<_, _>>()?))
 }
 
-/// Checks that the file has one format or the other and all that it had.
+/// Checks that the file has the old or the new format and all its content.
 fn check(db: &Path, old: &Content) -> Result<(), String> {
     let (format, texts) = content(db)?;
     if format != old.0 && format != SqliteReader::FORMAT {
@@ -55,7 +55,7 @@ fn check(db: &Path, old: &Content) -> Result<(), String> {
     Ok(())
 }
 
-/// Who opens it next finishes it, and nothing is missing then.
+/// The next program that opens the file finishes the migration, and nothing is missing.
 fn finish(db: &Path, old: &Content) -> Result<(), String> {
     care::migrate(db).map_err(|error| error.to_string())?;
     match SqliteReader::open(db).map_err(|error| error.to_string())?.format() {
@@ -64,8 +64,8 @@ fn finish(db: &Path, old: &Content) -> Result<(), String> {
     }
 }
 
-/// Kills the program before each call of a kind until it makes no more; how many there are. Of a mutant the tables come
-/// from the folder.
+/// Kills the program before each call of a kind until it makes no more; returns the number of calls. For a mutant, the
+/// tables come from the folder.
 fn kill_at_each(format: u32, call: &str, guard: Guard, folder: &Path) -> Result<u32, String> {
     let name = format!("{format}-{call}");
     let (db, log) = (folder.join(format!("{name}.db")), folder.join(format!("{name}.log")));
@@ -117,7 +117,7 @@ fn a_migration_that_is_killed_has_happened_or_not() {
     assert!(points >= 30, "only {points} calls are traced");
 }
 
-/// The mutant takes its steps one by one.
+/// The mutant runs its statements one by one.
 #[test]
 fn a_migration_in_pieces_is_found_out() {
     let _replay = Replay("kill_migration::");
@@ -128,7 +128,7 @@ fn a_migration_in_pieces_is_found_out() {
     assert!(bad.contains("no such table"), "{bad}");
 }
 
-/// Where the statements of the mutant are.
+/// The path of the mutant's statements.
 fn pieces(db: &Path) -> PathBuf {
     made::beside(db, ".sql")
 }
@@ -149,7 +149,7 @@ fn lacked(db: &Path) -> Result<Vec<String>, rusqlite::Error> {
     Ok(statements(&new)?.into_iter().filter(is_new).map(|(_, statement)| statement).collect())
 }
 
-/// The mutant: says first that the file has today's format, and makes its tables then.
+/// The mutant: it first sets the version of the format, and then creates the tables.
 pub(crate) fn migrate_in_pieces(db: &Path) -> Result<(), rusqlite::Error> {
     let pieces = fs::read_to_string(pieces(db)).expect("who gave the order has written them");
     let pieces: Vec<String> = serde_json::from_str(&pieces).expect("they are a list");

@@ -1,7 +1,7 @@
 //! `kill -9` at random moments, on a disk and in memory.
 //!
-//! A program runs thread after thread; it is killed after a random number of acknowledgements and a random while, and
-//! started again on the same file, several times until the file is replaced.
+//! A program runs thread after thread. It is killed after a random number of acknowledgements and a random delay, and
+//! started again on the same file, several times, until the file is replaced.
 
 use std::path::Path;
 use std::thread;
@@ -13,16 +13,16 @@ use crate::torture::dice::{Dice, Replay, times};
 use crate::torture::order::{Order, Promise, Workload};
 use crate::torture::said::Line;
 
-/// How many kills the gate makes, on a disk and in memory together.
+/// The number of kills in the gate, on a disk and in memory together.
 const KILLS: u64 = 1_000;
-/// How often a file is used again before it is resumed to its end.
+/// The number of times that a file is reused before it is resumed to its end.
 const LIVES: u64 = 10;
-/// The program is killed after fewer acknowledgements than this.
+/// The program is killed after fewer acknowledgements.
 const ACKS: u64 = 12;
-/// And so many microseconds, at most.
+/// The maximum delay in microseconds.
 const WHILE: u64 = 1_500;
 
-/// What the kills met.
+/// The results of the kills.
 #[derive(Debug, Default)]
 struct Met {
     kills: u64,
@@ -39,7 +39,7 @@ fn torture(order: &Order, dice: &mut Dice, met: &mut Met) -> Result<(), (Bad, St
         let mut program = Started::new(life.order.command());
         let (acks, pause) = (dice.below(ACKS), Duration::from_micros(dice.below(WHILE)));
         let mut heard = 0;
-        // Once in a while it is killed while it starts.
+        // Sometimes it is killed while it starts.
         while heard < acks {
             match program.listen() {
                 Some(Line::Saved { .. }) => heard += 1,
@@ -59,7 +59,7 @@ fn torture(order: &Order, dice: &mut Dice, met: &mut Met) -> Result<(), (Bad, St
     Ok(())
 }
 
-/// Tortures files in `folder` until the program was killed so often.
+/// Tests files in `folder` until the program was killed so often.
 fn kill(folder: &Path, promise: Promise, kills: u64, case: u64) -> Result<Met, (Bad, String)> {
     let (mut met, mut dice) = (Met::default(), Dice::of(case));
     for file in 0.. {

@@ -1,6 +1,6 @@
-//! `kill -9` before each call that the storage makes, one run of the program each.
+//! `kill -9` before each system call of the storage, with one run of the program each.
 //!
-//! Of the first workload also the making of the file is killed; the others begin with a file that was made.
+//! The first workload is also killed while it creates the file; the others begin with an existing file.
 
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::torture::order::{Committer, Order, Promise, Workload};
 use crate::torture::side_by_side::side_by_side;
 use crate::torture::strace::{self, Disturbance, When};
 
-/// Every call that changes a file. SQLite makes them on the saver's thread, which counts its own.
+/// Every call that changes a file. SQLite makes them on the saver's OS thread, which counts its own calls.
 pub(crate) const CALLS: [&str; 5] = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"];
 
-/// So many there are at least; fewer would mean that something is not traced.
+/// The minimum number of calls; fewer would mean that some are not traced.
 const POINTS: u32 = 245;
 
-/// Kills one workload before each call of a kind until it makes no more. Returns how many there are.
+/// Kills one workload before each call of a kind until it makes no more. Returns the number of calls.
 fn kill_at_each(
     workload: Workload,
     call: &str,

@@ -14,7 +14,7 @@ pub(crate) fn opened() -> Vec<u8> {
     fs::read(&path).expect("it is there")
 }
 
-/// Removes a file and what is beside it.
+/// Removes a file and the files beside it.
 pub(crate) fn remove(db: &Path) {
     for end in ["", "-wal", "-shm", "-journal"] {
         match fs::remove_file(beside(db, end)) {
@@ -24,7 +24,7 @@ pub(crate) fn remove(db: &Path) {
     }
 }
 
-/// The path of what is beside a file: its log ends with `-wal`.
+/// The path of a file beside a file: its log ends with `-wal`.
 pub(crate) fn beside(db: &Path, end: &str) -> PathBuf {
     PathBuf::from(format!("{}{end}", db.display()))
 }

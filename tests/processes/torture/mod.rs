@@ -1,25 +1,25 @@
-//! The promises of a checkpoint file, tortured from outside the process: what was acknowledged is there, history has
-//! one line, nothing recorded runs again, and every thread ends as if nothing had happened.
+//! The guarantees of a checkpoint file, tested from outside the process: acknowledged steps are there, the history is
+//! one line, no recorded work runs again, and every thread ends as in an undisturbed run.
 //!
-//! One program is tortured, with five [workloads](workloads): it is this test itself, started again with an
-//! [order](order) in its environment. It says on its standard output what was committed and what its tasks did. The
-//! [checker](check) compares that with the file, and is the same for every kind of torture:
+//! One program is tested, with five [workloads](workloads): it is this test itself, started again with an
+//! [order](order) in its environment. It prints each commit and each action of its tasks. The [checker](check) compares
+//! this with the file, and is the same for all kinds of failures:
 //!
-//! | module | what happens |
+//! | module | failure |
 //! |---|---|
 //! | [`kill_random`] | `kill -9` at random moments |
-//! | [`kill_syscall`] | `kill -9` before each call that the storage makes |
-//! | [`kill_migration`] | the same while a file of an earlier format is brought to today's |
-//! | [`io_error`] | an error of each call that the storage makes, once and from then on |
-//! | [`images`] | the power goes: thousands of images of what a disk may have then |
-//! | [`disk_full`] | the disk is full, at each of many sizes, and later it is not |
-//! | [`power_cut`] | the power goes: a file system is shut down under the program; only root may |
+//! | [`kill_syscall`] | `kill -9` before each system call of the storage |
+//! | [`kill_migration`] | the same while a file of an earlier format is migrated |
+//! | [`io_error`] | an error of each system call of the storage, once and permanently |
+//! | [`images`] | power loss: thousands of images that a disk may have afterwards |
+//! | [`disk_full`] | the disk is full, at each of many sizes, and later has space again |
+//! | [`power_cut`] | power loss: a file system is shut down under the program; needs root |
 //! | [`damage`] | bits, bytes, sectors and pages of a file are damaged |
 //!
-//! Every module also tortures a mutant, in which a guard is gone, and expects the checker to find it out.
+//! Every module also tests a mutant without a guard, which the checker must detect.
 //!
-//! `SUPERSTEP_TORTURE` multiplies how much is done: unset it is what the gate does, 20 is a night's. A failure prints
-//! the order and the seed. `SUPERSTEP_TORTURE_SEED` is another seed than the usual one.
+//! `SUPERSTEP_TORTURE` multiplies the gate's counts; a night run uses 20. A failure prints the order and the seed.
+//! `SUPERSTEP_TORTURE_SEED` sets another seed.
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "a test says what it did")]
 
@@ -45,7 +45,7 @@ mod strace;
 mod swallowing;
 mod workloads;
 
-/// The program: it does what its environment orders. Without an order there is nothing to do.
+/// The program: it executes the order in its environment, and does nothing without one.
 #[test]
 fn the_program() {
     if let Some(order) = order::Order::of_environment() {

@@ -1,4 +1,4 @@
-//! What the program is to do.
+//! The order for the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use superstep::prelude::Durability;
 /// Holds the order, as JSON.
 const ORDER: &str = "SUPERSTEP_TORTURE_ORDER";
 
-/// What the program runs.
+/// The workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Workload {
     Chain,
@@ -23,7 +23,7 @@ impl Workload {
     pub(crate) const ALL: [Self; 5] = [Self::Chain, Self::FanOut, Self::Ask, Self::Effect, Self::Subgraph];
 }
 
-/// What the saver promises; see [`Durability`].
+/// The durability of the saver; see [`Durability`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Promise {
     Power,
@@ -41,44 +41,44 @@ impl From<Promise> for Durability {
     }
 }
 
-/// What the program does when a run fails.
+/// The program's reaction to a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OnFailure {
     /// It ends.
     End,
-    /// It resumes the thread with the same saver, so many times.
+    /// It resumes the thread with the same saver, up to so many times.
     Again(u32),
     /// It waits for a line on its standard input, and resumes with the same saver.
     Wait,
 }
 
-/// Who commits.
+/// The OS thread that commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Committer {
-    /// Whoever is quicker.
+    /// The faster one.
     Any,
-    /// The saver's own thread, as it does where the disk is slow.
+    /// The saver's own thread, as with a slow disk.
     Writer,
 }
 
-/// Whether the saver is as it should be.
+/// The saver, or a mutant of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Guard {
     Whole,
-    /// A mutant: a commit that failed is told as one that succeeded.
+    /// A mutant: a failed commit is reported as successful.
     SwallowsErrors,
-    /// A mutant: a file of an earlier format is brought to today's in several transactions.
+    /// A mutant: a file of an earlier format is migrated in several transactions.
     MigratesInPieces,
 }
 
-/// What the program is to do: run each of its threads to the end, or resume it.
+/// The order for the program: run each of its threads to the end, or resume it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) db: PathBuf,
     pub(crate) workload: Workload,
-    /// How many threads, one after the other.
+    /// The number of threads, one after the other.
     pub(crate) threads: u32,
-    /// How often each goes through its graph.
+    /// The number of turns of each thread.
     pub(crate) turns: u32,
     pub(crate) promise: Promise,
     pub(crate) committer: Committer,
@@ -86,7 +86,7 @@ pub(crate) struct Order {
     pub(crate) guard: Guard,
     /// The file may not grow beyond this.
     pub(crate) max_pages: Option<u32>,
-    /// The log is moved into the file when it has so many pages.
+    /// The log is moved into the file when it has this many pages.
     pub(crate) log_pages: Option<u32>,
 }
 
@@ -119,7 +119,7 @@ impl Order {
         command
     }
 
-    /// The program with this order, started by another: `strace`, a shell.
+    /// The program with this order, started by another one: `strace`, a shell.
     pub(crate) fn command_by(&self, starter: &str, arguments: &[&str]) -> Command {
         let own = self.command();
         let mut command = Command::new(starter);

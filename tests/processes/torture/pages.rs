@@ -1,38 +1,38 @@
-//! Whose pages are damaged: which threads have something on which page of a file.
+//! The threads that have data on each page of a file.
 //!
-//! | page | whose it is |
+//! | page | belongs to |
 //! |---|---|
 //! | leaf of a table or an index | the threads that have rows or entries on it, or that refer to such a row |
-//! | overflow | the threads of the row that it goes on with |
-//! | those of the schema, roots and inner pages of trees | everybody's, as each search goes through them: [`Page::Shared`] |
-//! | free | nobody's |
+//! | overflow | the threads of the row that it continues |
+//! | the schema, roots and inner pages of trees | all threads, because each search reads them: [`Page::Shared`] |
+//! | free | no thread |
 //!
-//! A thread is *intact* when the damaged page is not shared and the thread has nothing on it.
+//! A thread is *intact* when the damaged page is not shared and contains no data of the thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 use superstep::id::ThreadId;
 
-/// Threads with those of their subgraphs.
+/// Threads, with the threads of their subgraphs.
 type Owners = BTreeSet<ThreadId>;
 
-/// Whose a page is.
+/// The threads of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
     Shared,
     Of {
         threads: Owners,
-        /// Whether it holds the newest checkpoints or ids, which every writer looks at, and goes on with.
+        /// `true` if it holds the newest checkpoints or ids, which every writer reads and continues.
         newest: bool,
     },
 }
 
-/// The pages of a file that are somebody's.
+/// The pages of a file that contain data.
 pub(crate) struct Pages(BTreeMap<i64, Page>);
 
-/// A tree, and its rows in the order that they have in it: each with the name of its thread, or with a text that names the
-/// row in [`REFERRED`]. Entries of an index are also on its inner pages.
+/// A tree, and its rows in their order in the tree: each with the name of its thread, or with a text that names the row
+/// in [`REFERRED`]. Index entries are also on inner pages.
 struct Tree {
     name: &'static str,
     is_index: bool,
@@ -88,7 +88,7 @@ const TREES: [Tree; 21] = [
     Tree::table("named", "SELECT t.name FROM named r JOIN thread t ON t.id = r.thread ORDER BY r.id"),
 ];
 
-/// Every thread with the rows that it refers to, and with texts that do.
+/// Every thread with the rows that it refers to, and with texts that refer to rows.
 const REFERRED: &str = "
 SELECT t.name, 'schema ' || c.schema, 'topology ' || c.topology, c.changes || c.manifest
 FROM checkpoint c JOIN thread t ON t.id = c.thread
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-/// The thread that is not below another.
+/// The outermost thread.
 fn root(name: &str) -> ThreadId {
     name.split('\u{1f}').next().unwrap_or(name).into()
 }
@@ -136,14 +136,14 @@ impl Pages {
         Ok(Self(pages))
     }
 
-    /// Whose the page with a number is, from 1.
+    /// Returns the threads of a page, by its number from 1.
     pub(crate) fn whose(&self, page: i64) -> Page {
         self.0.get(&page).cloned().unwrap_or(Page::Of { threads: Owners::new(), newest: false })
     }
 }
 
 impl Tree {
-    /// Finds out which rows are on which page: leaves hold rows in order, and what overflows says of which cell it is.
+    /// Assigns rows to pages: leaves hold rows in order, and overflow pages name their cell.
     fn lay_out(
         &self,
         connection: &Connection,
@@ -175,7 +175,7 @@ impl Tree {
                         *page,
                         if path == "/" { Page::Shared } else { Page::Of { threads: held, newest } },
                     );
-                    // Between two leaves of an index there is an entry on an inner page.
+                    // Between two leaves of an index, one entry is on an inner page.
                     next += cells + usize::from(self.is_index);
                 }
                 "internal" => drop(pages.insert(*page, Page::Shared)),
@@ -192,7 +192,7 @@ impl Tree {
                     threads: rows[first + cell].clone(),
                     newest: first + cell + newest >= rows.len(),
                 },
-                // That of an entry on an inner page.
+                // The overflow of an entry on an inner page.
                 None => Page::Shared,
             };
             pages.insert(*page, whose);
@@ -201,7 +201,7 @@ impl Tree {
     }
 }
 
-/// The threads that refer to each row that several may refer to.
+/// The threads that refer to each row to which several may refer.
 fn referred(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Owners>> {
     let mut referred: BTreeMap<String, Owners> = BTreeMap::new();
     let mut all = connection.prepare(REFERRED)?;
@@ -220,7 +220,7 @@ fn referred(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Owners
     Ok(referred)
 }
 
-/// Whose a row is. One of no thread holds a place in the order.
+/// The thread of a row. A row without one takes a number in the order.
 fn owners(name: Option<String>, referred: &BTreeMap<String, Owners>) -> Owners {
     match name {
         None => Owners::new(),

@@ -1,11 +1,11 @@
-//! A disk without power: the file system of a loop device is shut down under the program, without its journal being
-//! written, and mounted again.
+//! Power loss: the file system of a loop device is shut down under the program, without writing its journal, and
+//! mounted again.
 //!
 //! ```text
 //! just power-cut
 //! ```
 //!
-//! Only root may do that. An acknowledgement counts when it has come to this process before the cut begins.
+//! This needs root. An acknowledgement counts if this process received it before the cut begins.
 
 use std::fs;
 use std::io::Write;
@@ -24,25 +24,25 @@ use crate::torture::drive;
 use crate::torture::order::{Order, Promise, Workload};
 use crate::torture::said::Line;
 
-/// So many cuts.
+/// The number of cuts.
 const CUTS: u64 = 200;
-/// And so many of a saver that survives kills only.
+/// The number of cuts for a saver that only survives kills.
 const CUTS_OF_MUTANT: u64 = 40;
-/// The power goes after fewer acknowledgements than this.
+/// The power is cut after fewer acknowledgements.
 const ACKS: u64 = 60;
 
 /// Waits for a line and shuts the file system down: `EXT4_IOC_SHUTDOWN` with `NOLOGFLUSH`.
 const SHUT_DOWN: &str = "open(F, '<', $ARGV[0]) or die $!; $how = pack('L', 2); <STDIN>; \
      ioctl(F, 0x8004587d, $how) or die $!";
 
-/// A disk of its own.
+/// A separate disk.
 struct Disk {
     image: PathBuf,
     mounted: PathBuf,
     _folder: TempDir,
 }
 
-/// Runs a command that only root may run.
+/// Runs a command that needs root.
 fn root(command: &str, arguments: &[&Path]) {
     let mut words = command.split(' ');
     let program = words.next().expect("a command has a name");
@@ -71,7 +71,7 @@ impl Disk {
         root("umount", &[&self.mounted]);
     }
 
-    /// What cuts its power when it is given a line.
+    /// The process that cuts the power when it reads a line.
     fn switch(&self) -> Child {
         let mut switch = Command::new("perl");
         switch.args(["-e", SHUT_DOWN]).arg(&self.mounted).stdin(Stdio::piped());
@@ -81,12 +81,12 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // It may not be mounted.
+        // It is possibly not mounted.
         let _done = Command::new("umount").arg("--lazy").arg(&self.mounted).stderr(Stdio::null()).status();
     }
 }
 
-/// Cuts the power of a program after so many acknowledgements; returns what it had been told before.
+/// Cuts the power of a program after so many acknowledgements; returns those before the cut.
 fn run_and_cut(disk: &Disk, order: &Order, acks: u64) -> Vec<Line> {
     let mut switch = disk.switch();
     let program = Started::new(order.command());
@@ -117,7 +117,7 @@ fn run_and_cut(disk: &Disk, order: &Order, acks: u64) -> Vec<Line> {
     told
 }
 
-/// What is wrong after a cut, if anything is.
+/// The violation after a cut, if there is one.
 fn cut(disk: &Disk, order: &Order, end: &Value, dice: &mut Dice) -> Result<usize, Bad> {
     let mut life = Life::with_end(order.clone(), end.clone());
     let told = run_and_cut(disk, order, 1 + dice.below(ACKS));
@@ -129,7 +129,7 @@ fn cut(disk: &Disk, order: &Order, end: &Value, dice: &mut Dice) -> Result<usize
     Ok(acknowledged)
 }
 
-/// Cuts so often; returns what was found wrong.
+/// Cuts the power so often; returns the violations.
 fn cut_all(promise: Promise, cuts: u64) -> Vec<(u64, Bad)> {
     let disk = Disk::new();
     let (mut wrong, mut acknowledged) = (Vec::new(), 0);
@@ -156,7 +156,7 @@ fn nothing_acknowledged_is_lost_with_the_power() {
     assert_eq!(wrong, []);
 }
 
-/// What survives a kill only is lost with the power, but for what is left being whole.
+/// Data that only survives kills is lost with the power, but the rest is consistent.
 #[test]
 #[ignore = "only root may shut a file system down; `just power-cut`"]
 fn what_survives_kills_only_is_lost_with_the_power_and_never_damaged() {

@@ -1,4 +1,4 @@
-//! What the program says, a line each: whatever it was told of the store, and what its tasks did.
+//! The output of the program, one line each: acknowledgements of the store, and actions of its tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// With this a line begins; others are the test harness's.
+/// The beginning of a line; other lines are from the test harness.
 const MARK: &str = "said ";
 
-/// One thing that the program says.
+/// One line of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Line {
     /// The file is open.
@@ -27,24 +27,24 @@ pub(crate) enum Line {
     End { thread: String, state: Value },
     /// An error reached the caller.
     Failed { error: String },
-    /// The program waits until it is told to go on.
+    /// The program waits for a line to continue.
     Waits,
 }
 
 impl Line {
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        // What the harness prints may stand before it in the same line.
+        // Output of the harness may precede it in the same line.
         let (_, line) = text.split_once(MARK)?;
         Some(serde_json::from_str(line).unwrap_or_else(|error| panic!("{line:?}: {error}")))
     }
 }
 
-/// Where the program says it.
+/// The target of the output.
 #[derive(Clone)]
 pub(crate) enum Voice {
-    /// On its standard output: one write, which a kill finds done or not begun.
+    /// On its standard output, with one write per line, so that a kill leaves no half line.
     Aloud,
-    /// To who runs it in the same process.
+    /// The caller in the same process.
     Kept(Arc<Mutex<Vec<Line>>>),
 }
 
@@ -59,7 +59,7 @@ impl Voice {
             Self::Aloud => {
                 let text = serde_json::to_string(&line).expect("a line has a JSON form");
                 let mut out = std::io::stdout().lock();
-                // Who listens may have gone; then nobody was told.
+                // The receiver may be gone; then the line is lost.
                 let _unheard = out.write_all(format!("{MARK}{text}\n").as_bytes());
             }
             Self::Kept(lines) => lines.lock().unwrap_or_else(PoisonError::into_inner).push(line),
@@ -67,7 +67,7 @@ impl Voice {
     }
 }
 
-/// What the file must have because the program was told so.
+/// The acknowledged content, which the file must have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     /// Checkpoints, by id, with their steps.

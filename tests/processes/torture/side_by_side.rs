@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Does all the jobs; returns what came of them, in no order. A panic of one is a panic of all.
+/// Runs all the jobs; returns their results, in no order. A panic of one is a panic of all.
 pub(crate) fn side_by_side<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let (jobs, done) = (Mutex::new(jobs), Mutex::new(Vec::new()));

@@ -5,28 +5,28 @@ use std::process::{Command, Stdio};
 
 use crate::torture::order::Order;
 
-/// Where this is set a missing `strace` is a failure.
+/// If this is set, a missing `strace` is a failure.
 const NEEDED: &str = "SUPERSTEP_TORTURE_NEEDS_STRACE";
 
-/// What happens to a call.
+/// The disturbance of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Disturbance {
-    /// The process is killed before it.
+    /// The process is killed before the call.
     Kill,
-    /// It fails with this error.
+    /// The call fails with this error.
     Error(&'static str),
 }
 
-/// Which calls of one kind are disturbed: each thread counts its own.
+/// The disturbed calls of one kind: each OS thread counts its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum When {
     /// Only this one, from 1.
     Only(u32),
-    /// This one and all that follow.
+    /// This one and all later ones.
     From(u32),
 }
 
-/// Whether `strace` can trace here; says so if it cannot.
+/// Returns `true` if `strace` can trace here; prints a message if it cannot.
 pub(crate) fn is_here() -> bool {
     let traced = Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync", "true"])
@@ -42,7 +42,7 @@ pub(crate) fn is_here() -> bool {
     false
 }
 
-/// The program with one kind of call disturbed. Its log says which call was.
+/// The program with one kind of call disturbed. Its log contains the disturbed call.
 pub(crate) fn disturb(order: &Order, call: &str, when: When, by: Disturbance, log: &Path) -> Command {
     let what = match by {
         Disturbance::Kill => "signal=KILL".to_owned(),
@@ -61,12 +61,12 @@ pub(crate) fn disturb(order: &Order, call: &str, when: When, by: Disturbance, lo
     }
     arguments.push("--");
     let mut command = order.command_by("strace", &arguments);
-    // What it says there is that its libraries cannot be read.
+    // Its message is then that its libraries cannot be read.
     command.stderr(Stdio::null());
     command
 }
 
-/// Whether a call was disturbed.
+/// Returns `true` if a call was disturbed.
 pub(crate) fn was_disturbed(log: &Path) -> bool {
     std::fs::read_to_string(log).is_ok_and(|log| log.contains("(INJECTED)"))
 }

@@ -1,4 +1,4 @@
-//! A mutant: a saver that tells of a commit that failed as of one that succeeded.
+//! A mutant: a saver that reports a failed commit as successful.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the program runs: five graphs with one state, each a loop of a few supersteps.
+//! The workloads: five graphs with one state, each a loop of a few supersteps.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use crate::torture::order::Workload;
 use crate::torture::said::{Line, Voice};
 
-/// Longer than what is stored once per content.
+/// Longer than the limit above which texts are stored once per content.
 const LONG: usize = 4500;
 
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub(crate) fn heavier() -> Update<Trip> {
     Trip::update().weight(1_u64)
 }
 
-/// What nodes are given.
+/// The context of nodes.
 #[derive(Clone, FromRef)]
 pub(crate) struct Deps {
     pub(crate) voice: Voice,
@@ -55,7 +55,7 @@ pub(crate) fn answer(question: &str) -> u64 {
     question.len() as u64
 }
 
-/// Says that the task starts; returns its id.
+/// Prints that the task starts; returns its id.
 fn start(task: &TaskInfo, voice: &Voice) -> String {
     let id = task.task_id().map(|id| id.to_string()).unwrap_or_default();
     let thread = task.thread().as_str().to_owned();
@@ -161,7 +161,7 @@ pub(crate) fn graph(workload: Workload, voice: Voice) -> Graph<Trip> {
         }
         Workload::Effect => {
             let pay = g.node("pay", pay);
-            // Whoever pays twice does no harm here: a kill leaves effects of which nobody knows whether they happened.
+            // Paying twice is harmless here: a kill leaves effects with an unknown outcome.
             g.policy(pay).on_unknown(OnUnknown::Retry);
             g.edge(START, pay);
             g.edge(pay, close);

@@ -1,4 +1,4 @@
-//! The rooms of graph-core's `run`, and circles of its files.
+//! The rooms of graph-core's `run`, and dependency cycles of its files.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use super::{code, files, is_workspace, report, words};
 /// The rooms of `run`: each may name those before it.
 const ROOMS: [&str; 4] = ["runtime", "driver", "past", "handles"];
 
-/// The most files of `run` that may lead to each other in a circle.
+/// The maximum number of files of `run` in one dependency cycle.
 const LARGEST_CIRCLE: usize = 4;
 
-/// The files of `run` were one circle of 31: to understand one of them a reader opened all of them.
+/// The files of `run` used to be one cycle of 31: to understand one of them a reader opened all.
 #[test]
 fn rooms_of_run_depend_one_way() {
     if !is_workspace() {
@@ -76,7 +76,7 @@ fn named_files(path: &str, modules: &[String]) -> BTreeSet<usize> {
     named
 }
 
-/// Everything that is led to from here, over any number of steps.
+/// Everything that can be reached from here, in any number of steps.
 fn reachable(from: usize, leads: &[BTreeSet<usize>]) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];

@@ -1,5 +1,5 @@
-//! The programs of `docs/tutorial.md`. Each runs as it does with `cargo run`, as a process in a folder of its own, and
-//! prints what the page says.
+//! The programs of `docs/tutorial.md`. Each runs as with `cargo run`, as a process in a folder of its own, and prints
+//! the output on the page.
 
 mod a_graph;
 mod a_real_model;
@@ -31,7 +31,7 @@ fn run(program: &str, folder: &Path, input: &str) -> String {
     printed
 }
 
-/// Checks that a program prints the last text block below a heading of the page, but for the lines that are typed.
+/// Checks that a program prints the last text block below a heading of the page, without the typed lines.
 fn prints_what_the_page_says(heading: &str, program: &str, input: &str) {
     let page = include_str!("../../../../docs/tutorial.md");
     let section = page.split("\n## ").find(|section| section.starts_with(heading)).expect("the page has it");

@@ -1,4 +1,4 @@
-//! A conversation of 500 turns, with a strict server in the place of the provider.
+//! A conversation of 500 turns, with a strict mock server instead of the provider.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use superstep::prelude::*;
 const TURNS: usize = 500;
 const THREAD: &str = "talk";
 
-/// In which turns the user says something that is never to be forgotten.
+/// The turns in which the user says a fact that must never be forgotten.
 const FACTS: [usize; 3] = [3, 40, 250];
 
-/// So many bytes has no request that fits the window.
+/// More bytes than any request that fits the window.
 const MOST_BYTES: usize = 64_000;
 
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -33,7 +33,7 @@ fn weather() -> ToolRegistry {
     ToolRegistry::new().with(tool).expect("a good tool")
 }
 
-/// Returns the provider's answer, by the instructions in the request.
+/// The provider's answer, which depends on the instructions.
 fn answer(asked: &Received) -> Reply {
     let body = asked.json();
     let system = body["system"].to_string();
@@ -55,7 +55,7 @@ fn answer(asked: &Received) -> Reply {
     Reply::new().tool_call("toolu_1", "weather", json!({ "city": "Paris" }))
 }
 
-/// Checks that every request to the agent has all facts that were said until then.
+/// Checks that every request to the agent has all earlier facts.
 #[derive(Clone, Default)]
 struct Facts {
     said: Arc<Mutex<Vec<String>>>,
@@ -93,7 +93,7 @@ async fn open(file: &Path, provider: &MockServer) -> Graph<AgenticState> {
         .without_judge()
         .settings(settings)
         .expect("good settings");
-    // Not what is tested here, and 3,000 syncs would be most of its time.
+    // Durability is not tested here, and 3,000 syncs would take most of the time.
     let saver = SqliteSaver::options().durability(Durability::Process).open(file).await.expect("a file");
     graphs::agentic(config).expect("a graph").checkpointer(saver)
 }
@@ -121,7 +121,7 @@ async fn s0_098_a_conversation_of_500_turns_stays_valid_and_knows_its_facts_and_
 
     let mut sizes = Vec::new();
     let mut compactions = 0;
-    // Each hundred is a day: another process, as far as the file is concerned.
+    // Each hundred turns are a day, with a new opening of the file.
     for day in 0..TURNS / 100 {
         let graph = open(&file, &provider).await;
         for turn in day * 100..(day + 1) * 100 {
@@ -145,7 +145,7 @@ async fn s0_098_a_conversation_of_500_turns_stays_valid_and_knows_its_facts_and_
     assert!(compactions > 10, "{compactions}");
     let largest = provider.received().iter().map(|asked| asked.bytes().len()).max().expect("requests");
     assert!(largest < MOST_BYTES, "{largest}");
-    // Whatever a day adds is what it says, and not what was said before it.
+    // A day adds only its own messages to the file.
     let [first, .., last] = sizes.windows(2).map(|two| two[1].saturating_sub(two[0])).collect::<Vec<_>>()[..]
     else {
         panic!("{sizes:?}")

@@ -1,4 +1,4 @@
-//! The agentic loop with a file, models behind a network, and as a program.
+//! The agentic loop with a file, with models over the network, and as a program.
 
 mod conversation;
 mod program;

@@ -1,4 +1,4 @@
-//! The example `agentic` as a program: what it prints, what it is told, and that a second process goes on.
+//! The example `agentic` as a program: its output, its arguments, and a second process that continues.
 
 use std::process::{Command, Output};
 
@@ -31,7 +31,7 @@ impl Bench {
             .expect("the example runs")
     }
 
-    /// Runs to an end without a complaint.
+    /// Runs to the end without an error.
     fn json(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat(), variables);
         assert!(output.status.success(), "{}", complaint(&output));
@@ -74,7 +74,7 @@ fn s0_098_a_second_process_goes_on_with_the_conversation_and_compacts_it() {
     assert_eq!((&again["response"], &again["turn"]), (&next["response"], &4.into()));
 }
 
-/// A script whose model says this, and whose judge that.
+/// A script with these replies of the model and of the judge.
 fn script(said: &str, judged: &[Value]) -> String {
     let routed = json!({ "json": { "action": "respond", "confidence": 1, "reasoning": "So." } });
     let said = vec![json!({ "say": said }); judged.len()];
@@ -82,7 +82,7 @@ fn script(said: &str, judged: &[Value]) -> String {
         .to_string()
 }
 
-/// Returns the judgement of a judge that gives this score by every criterion.
+/// The reply of a judge that gives each criterion this score.
 fn judgement(score: f64, feedback: &str) -> Value {
     let findings = ["accuracy", "completeness", "clarity", "relevance", "safety", "sources"]
         .map(|name| json!({ "criterion": name, "finding": "So.", "score": score }));
@@ -104,7 +104,7 @@ fn a_response_that_is_not_accepted_is_said_to_be() {
     assert_eq!(said["verified"], false, "{said}");
 }
 
-/// "The documents do not answer this question." was followed by "verified: 1.00 of 1".
+/// "The documents do not answer this question." used to be followed by "verified: 1.00 of 1".
 #[test]
 fn a_response_that_has_no_answer_is_not_said_to_be_verified() {
     let bench = Bench::new();
@@ -124,7 +124,7 @@ fn a_response_that_has_no_answer_is_not_said_to_be_verified() {
     );
 }
 
-/// It was said to be refused, `"verified": false`, which nobody had done.
+/// It used to be reported as refused, `"verified": false`, although no judge had refused it.
 #[test]
 fn a_response_that_nobody_could_judge_is_not_said_to_be_refused() {
     let bench = Bench::new();
@@ -148,7 +148,7 @@ fn a_response_that_nobody_could_judge_is_not_said_to_be_refused() {
     assert!(printed(&output).contains("\nnot checked\n"), "{}", printed(&output));
 }
 
-/// On a terminal the answer stood twice: as it was made, and below it again.
+/// On a terminal the answer used to appear twice: while it streamed, and again below.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_answer_that_stands_on_the_terminal_is_not_printed_again() {
@@ -189,7 +189,7 @@ fn a_turn_that_failed_is_continued_by_the_command_that_is_printed() {
     assert!(complaint(&output).contains(command), "{}", complaint(&output));
     assert!(complaint(&output).contains("failed in thread it's; nothing that was finished is lost\n"));
 
-    // Without the node at which the turn was left there is nothing to go on from.
+    // Without the node at which the turn stopped, it cannot continue.
     let resume = ["--resume", "--thread", "it's", "--model", "script:script.json"];
     let output = bench.run(&resume, &[("ENABLE_VERIFICATION", "false")]);
     let said = complaint(&output);

@@ -1,6 +1,6 @@
-//! After a change of a node, the replay of each example names the first thing that comes out otherwise.
+//! After a change of a node, the replay of each example reports the first divergence.
 //!
-//! The graphs here are those of the examples, over the same states, but for one node.
+//! The graphs here are those of the examples, over the same states, with one different node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use superstep::state::JsonState;
 
 use super::Recorded;
 
-/// Returns the report of the first divergence on the thread that was recorded first.
+/// The report of the first divergence on the thread that was recorded first.
 async fn first(recorded: &Recorded, graph: &dyn Debuggable) -> String {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
@@ -94,7 +94,7 @@ async fn of_review() {
         let number = article.drafts.len() + 1;
         Article::update().drafts([format!("{}: draft {number}", article.title)])
     });
-    // It does not ask any more.
+    // It no longer asks.
     let review = g.node("review", async |article: Snapshot<Article>| match article.drafts.len() {
         1 => Verdict::Accept,
         _ => Verdict::Revise,

@@ -1,4 +1,4 @@
-//! Ctrl-C: the run is cancelled where it can go on. No other test of this program may run anything in this process.
+//! Ctrl-C cancels the run at a resumable point. No other test of this program may run anything in this process.
 
 use std::future::pending;
 use std::process::Command;
@@ -17,7 +17,7 @@ struct Mail {
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_can_go_on() {
-    // From here on the signal ends nobody.
+    // From here on the signal does not end the process.
     let mut signal = Box::pin(tokio::signal::ctrl_c());
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! A replay does nothing live: what is outside is gone, or panics when it is touched.
+//! A replay calls nothing live: the outside world is removed, or panics when it is called.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use superstep::prelude::*;
 
 use super::Recorded;
 
-/// A model, and a tool, that nobody may call.
+/// A model and a tool that must not be called.
 struct Forbidden;
 
 impl ChatModel for Forbidden {

@@ -1,10 +1,10 @@
-//! A standard output and a standard error that take nothing, as on a disk that is full.
+//! A standard output and a standard error that accept nothing, as on a full disk.
 
 use std::fs::File;
 
 use super::Recorded;
 
-/// A disk that is full of logs stops no run: its supersteps are stored, and the exit code says that something is lost.
+/// A disk that is full of logs stops no run: its supersteps are stored, and the exit code shows that output is lost.
 #[test]
 fn a_run_whose_log_cannot_be_written_goes_on() {
     for json in [&[][..], &["--json"]] {

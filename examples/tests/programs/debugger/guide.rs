@@ -1,5 +1,5 @@
-//! The page `docs/debugging.md`: every command of it runs, in order and in one folder, and says what the page says.
-//! `UPDATE_GOLDEN=1` writes what the commands say into the page.
+//! The page `docs/debugging.md`: each of its commands runs, in order and in one folder, and prints the output on the
+//! page. `UPDATE_GOLDEN=1` writes the output of the commands into the page.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn printed(folder: &Path, line: &str) -> String {
     out + &err + &exit
 }
 
-/// Runs the example: its exit code, and what it prints on each stream.
+/// Runs the example; returns its exit code, and its output on each stream.
 fn of_example(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     let mut program = Command::new(example("opening_hours"));
     let run = program.current_dir(folder).args(arguments).output().expect("it runs");
@@ -39,8 +39,8 @@ fn of_example(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     (run.status.code().expect("nobody kills it"), text(run.stdout), text(run.stderr))
 }
 
-/// Runs `superstep` within this process, which is in another folder: so the paths of files in `folder` are made whole, and made
-/// relative again where they are printed.
+/// Runs `superstep` within this process, which is in another folder: so paths of files in `folder` are made absolute,
+/// and relative again in the output.
 fn of_superstep(folder: &Path, line: &[String]) -> (i32, String, String) {
     assert_eq!(line[0], "superstep", "no program of ours");
     let whole = |word: &String| match folder.join(word) {
@@ -55,7 +55,7 @@ fn of_superstep(folder: &Path, line: &[String]) -> (i32, String, String) {
     (exit as i32, text(out), text(err))
 }
 
-/// The words of a command line; those in single quotes may have blanks.
+/// The words of a command line; words in single quotes may contain spaces.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {
@@ -65,7 +65,7 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// The page with what the commands say now.
+/// The page with the current output of the commands.
 fn told_anew(page: &str, folder: &Path) -> String {
     let mut told = String::new();
     let mut in_block = false;
@@ -80,7 +80,8 @@ fn told_anew(page: &str, folder: &Path) -> String {
     told
 }
 
-/// The text with ids and times in the order in which they first come, whatever they are, and however wide they make columns.
+/// The text with numbered placeholders for ids and times, in order of appearance, and without their effect on column
+/// widths.
 fn numbered(text: &str) -> String {
     let changing = Regex::new(
         r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?|\d+ ms|\d+\.\d s",
@@ -117,7 +118,7 @@ fn every_command_of_the_page_says_what_the_page_says() {
     assert_eq!(page.lines().count(), now.lines().count());
 }
 
-/// The test that the page has written is the one that is kept, and run, here: filled in, and nothing else.
+/// The test that the page generates is the one that is kept and run here, with only its one line filled in.
 fn is_kept(written: &Path) {
     let open = "let graph = todo!();";
     let filled = "let graph = crate::museum::replies(true).compile()?;";
@@ -127,7 +128,7 @@ fn is_kept(written: &Path) {
     assert_eq!(fs::read_to_string(kept).expect("it is kept"), written.replace(open, filled));
 }
 
-/// The page promises it: nobody needs more to find the step.
+/// The page promises that this is enough to find the step.
 #[test]
 fn the_step_is_found_within_ten_commands() {
     let page = fs::read_to_string(PAGE).expect("the page");

@@ -1,4 +1,4 @@
-//! The debugger of the bundled examples: every verb on the files that they make.
+//! The debugger of the bundled examples: every verb on their files.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod changed;
@@ -24,7 +24,7 @@ use crate::{documents, example};
 struct Recorded {
     name: &'static str,
     folder: TempDir,
-    /// The file in which it keeps its threads.
+    /// The file with its threads.
     file: PathBuf,
     /// The arguments before `debug`.
     options: &'static [&'static str],
@@ -137,7 +137,7 @@ impl Recorded {
         command
     }
 
-    /// Runs it as its users do.
+    /// Runs it like its users.
     fn run(&self, arguments: &[&str]) -> Said {
         let said = Said::of(self.command(arguments).output().unwrap());
         assert_eq!((said.code, &*said.err), (0, ""), "{} {arguments:?}", self.name);

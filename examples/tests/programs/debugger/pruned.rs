@@ -1,4 +1,4 @@
-//! A thread whose older checkpoints were pruned: what is left is looked into, verified and gone on from.
+//! A thread whose older checkpoints were pruned: the rest is read, verified and continued.
 
 use super::Recorded;
 
@@ -38,7 +38,7 @@ fn what_is_left_is_verified_and_nothing_goes_on_from_where_it_was_cut() {
     assert_eq!(asked(&["show", "visit", "."]).out, state, "the same again, from what is left");
     assert_eq!(asked(&["verify"]).code, 0);
 
-    // The oldest that is whole is copied, though what it stands on is cut.
+    // The oldest whole checkpoint is copied, although its past is cut.
     for verb in [&["fork", "visit@17"][..], &["rerun", "visit@17"]] {
         let done = asked(verb);
         assert_eq!(done.code, 0, "{verb:?}: {}", done.err);

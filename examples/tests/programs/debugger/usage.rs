@@ -1,4 +1,4 @@
-//! The examples say how they are called.
+//! The usage messages of the examples.
 
 use std::process::{Command, Stdio};
 

@@ -1,10 +1,10 @@
-//! Every verb says something sensible of every example.
+//! Every verb gives a sensible answer for every example.
 
 use superstep::cli::{self, Look, Screen};
 
 use super::{Recorded, Said};
 
-/// Runs the program `superstep`, which knows none of the examples' types.
+/// The output of the program `superstep`, which knows none of the examples' types.
 fn superstep(arguments: &[&str]) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
@@ -12,7 +12,7 @@ fn superstep(arguments: &[&str]) -> Said {
     Said { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
-/// The verbs that read a thread. A verb may say no, where there is nothing of what it looks for.
+/// The verbs that read a thread. A verb may answer no, if it finds nothing.
 fn reading<'t>(thread: &'t str, step: &'t str, field: &'t str, node: &'t str) -> Vec<Vec<&'t str>> {
     vec![
         vec!["threads"],
@@ -85,7 +85,7 @@ fn what_writes_leaves_threads_that_go_on() {
         let thread = &*recorded.threads()[0];
         let before = debug(&["show", thread, "--json"]).out;
         debug(&["fork", &format!("{thread}@0"), "--name", "forked"]);
-        // A text that every field takes that may be one.
+        // A text that every text field accepts.
         let set = format!("{}=\"tired\"", recorded.field);
         debug(&["edit", "forked", "--set", &set, "--force"]);
         assert!(debug(&["migrate", "--check"]).out.contains("\nfine: "), "{}", recorded.name);
@@ -128,7 +128,7 @@ fn a_thread_runs_from_its_input_to_its_end() {
     }
 }
 
-/// The same file, while a program that stands still in the middle of a run has it open, and after that was killed.
+/// The same file, while a program that halts in the middle of a run has it open, and after it was killed.
 #[test]
 fn a_run_that_stands_still_and_is_killed_is_looked_into_and_goes_on() {
     use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
-//! A program whose superstep has parallel siblings, and what can be known of it from outside.
+//! A program whose superstep has parallel siblings, and its observations from outside.
 //!
-//! It is this test's own program, started again with [`DB`] in its environment. Each task notes in a file beside
-//! the database that it starts, and each effect that it happens; so a kill forgets neither.
+//! It is this test's own program, started again with [`DB`] in its environment. Each task and each effect notes its
+//! start in a file beside the database, so a kill loses no note.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -18,13 +18,13 @@ use super::itself;
 /// The test that is the program.
 const TEST: &str = "a_killed_fan_out_keeps_the_results_of_the_siblings_that_had_finished";
 
-/// What a kill may leave to keep: results of siblings whose superstep was not stored, effects that ended, and those whose
-/// value the node had.
+/// The recorded work after a kill: results of siblings whose superstep was not stored, effects that ended, and those
+/// whose value the node had.
 pub(crate) const RESULTS: &str = "recorded results";
 pub(crate) const EFFECTS: &str = "recorded effects";
 pub(crate) const RETURNED: &str = "returned effects";
 
-/// Begins the note that an effect has returned.
+/// The beginning of a note that an effect has returned.
 const RETURNS: &str = "returned ";
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl Notes {
         file.write_all(format!("{what} {task}\n").as_bytes())
     }
 
-    /// Returns the number of times that each note was made.
+    /// The number of times that each note was made.
     pub(crate) fn read(&self) -> BTreeMap<String, usize> {
         let mut notes = BTreeMap::new();
         if self.0.exists() {
@@ -114,7 +114,7 @@ fn graph(notes: Notes) -> Graph<Orders> {
     let pack = g.node("pack", pack);
     let weigh = g.node("weigh", weigh);
     let summary = g.node("summary", summary);
-    // Whoever packs a box twice does no harm: the kill leaves effects of which nobody knows whether they happened.
+    // Packing a box twice is harmless: a kill leaves effects with an unknown outcome.
     g.policy(pack).on_unknown(OnUnknown::Retry);
     g.policy(weigh).on_unknown(OnUnknown::Retry);
     g.edge(START, plan);
@@ -128,7 +128,7 @@ pub(crate) fn command(db: PathBuf, mark: &str) -> Command {
     itself::command(TEST, db, mark)
 }
 
-/// Runs the thread, or what is left of it, in the program under test.
+/// Runs or resumes the thread in the program under test.
 pub(crate) fn run() {
     itself::run(async |db, saver, halt| {
         let orders = graph(Notes::beside(db)).checkpointer(saver).observe(halt.at_nodes());
@@ -141,20 +141,20 @@ pub(crate) fn run() {
     });
 }
 
-/// The records of a file when the process died, and the notes until then.
+/// The recorded work of a file when the process died, and the notes until then.
 pub(crate) struct Ledger {
     notes: Notes,
-    /// The notes of tasks and effects whose outcome is in the file: none of them may be made again.
+    /// The notes of tasks and effects whose outcome is in the file, which may not be made again.
     results: BTreeSet<String>,
     effects: BTreeSet<String>,
-    /// The notes of effects that had returned: nor may these be made again.
+    /// The notes of effects that had returned, which may not be made again either.
     returned: BTreeSet<String>,
     then: BTreeMap<String, usize>,
 }
 
 impl Ledger {
-    /// Reads the tables themselves, so that what is compared is not what the framework says of itself. The file
-    /// of another program has neither siblings nor notes.
+    /// Reads the tables directly, so that the check does not depend on the framework. The file of another program has
+    /// neither siblings nor notes.
     pub(crate) fn read(db: &Path) -> Self {
         let notes = Notes::beside(db);
         let then = notes.read();
@@ -176,7 +176,7 @@ impl Ledger {
         ledger
     }
 
-    /// Adds how much there was to keep.
+    /// Adds the amounts of recorded work.
     pub(crate) fn count_into(&self, hits: &mut BTreeMap<String, u32>) {
         let kept = [(RESULTS, &self.results), (EFFECTS, &self.effects), (RETURNED, &self.returned)];
         for (what, kept) in kept {
@@ -186,7 +186,8 @@ impl Ledger {
         }
     }
 
-    /// Fails if anything recorded or returned has happened again, or anything at all more often than kills explain.
+    /// Fails if anything recorded or returned has happened again, or if anything happened more often than the kills
+    /// explain.
     pub(crate) fn assert_kept(&self, kills: usize, when: &str) {
         let now = self.notes.read();
         for note in self.results.iter().chain(&self.effects) {

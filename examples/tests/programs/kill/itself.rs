@@ -1,4 +1,4 @@
-//! A test that starts its own program once more, to be killed: there it runs a graph instead.
+//! A test that starts its own program again, to be killed: the second process runs a graph instead.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +8,9 @@ use superstep::prelude::*;
 
 use superstep_examples::halt::Halt;
 
-/// Tells the program under test what to run on.
+/// The variable with the file for the program under test.
 const DB: &str = "SUPERSTEP_TEST_KILL_DB";
-/// And where to halt.
+/// The variable with the mark at which it halts.
 const MARK: &str = "SUPERSTEP_TEST_KILL_MARK";
 
 /// The command that runs the graph of `test` on a file, up to a mark.
@@ -20,12 +20,12 @@ pub(crate) fn command(test: &str, db: PathBuf, mark: &str) -> Command {
     command
 }
 
-/// Returns true if this process is the program under test.
+/// Returns `true` if this process is the program under test.
 pub(crate) fn was_asked_for() -> bool {
     std::env::var_os(DB).is_some()
 }
 
-/// Opens the file, has the thread run to its end, and prints its state.
+/// Opens the file, runs the thread to its end, and prints its state.
 pub(crate) fn run<S: Serialize>(to_the_end: impl AsyncFnOnce(&Path, SqliteSaver, &Halt) -> S) {
     let db = PathBuf::from(std::env::var_os(DB).expect("it was asked for"));
     let mark = std::env::var(MARK).expect("it has a mark").parse().expect("a mark");

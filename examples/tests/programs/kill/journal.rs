@@ -1,7 +1,7 @@
-//! The journal of finished supersteps that a replay needs: bounded, and enough.
+//! The records of finished supersteps for a replay are bounded and sufficient.
 //!
-//! At the barrier go the results, failures, open questions and open effects of a superstep. Answers and outcomes stay, a
-//! row each, until a retention takes their checkpoint.
+//! The barrier deletes the results, failures, open questions and open effects of a superstep. Answers and outcomes
+//! stay, in one row each, until a retention prunes their checkpoint.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,16 +21,16 @@ use super::itself;
 use super::long::{self, EFFECTS, STEPS, Shop, TURNS};
 use super::program::{self, End, Program};
 
-/// What the file takes for an effect beyond its outcome, at most, in bytes. 135 were measured, with names and keys of three
-/// to eight letters: about 70 are its row, with two ids of 16 bytes and the checksum, about 40 the index that finds it, and
-/// the rest is free in pages.
+/// The maximum number of bytes that the file uses for an effect beyond its outcome. 135 were measured, with names and
+/// keys of three to eight letters: about 70 for the row, with two ids of 16 bytes and the checksum, about 40 for the
+/// index, and the rest is free space in pages.
 const BEYOND_OUTCOME: u64 = 160;
 
 /// The same for a question beyond its text and its answer. 166 were measured, with the pages of two indexes for no more than
 /// a hundred questions.
 const BEYOND_ANSWER: u64 = 200;
 
-/// The points where the program is killed: while siblings run, and when a superstep has just been stored.
+/// The points at which the program is killed: while siblings run, and when a superstep has just been stored.
 const MARKS: [&str; 2] = ["node-end:350", "after-commit:500"];
 
 /// The number of supersteps between the checkpoints from which the thread is replayed.
@@ -64,7 +64,7 @@ fn the_journal_of_a_long_thread_is_bounded_and_enough() {
     check_that_retention_takes_it(&program.path("whole.db"));
 }
 
-/// The guard is the journal: without that of a single superstep the replays that pass it say so.
+/// The guard is the journal: if the journal of one superstep is missing, replays of that superstep report it.
 #[test]
 fn a_replay_notices_that_the_journal_of_a_superstep_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -85,7 +85,7 @@ fn a_replay_notices_that_the_journal_of_a_superstep_is_gone() {
     }
 }
 
-/// The guard is the barrier, which takes what a superstep has left unsettled. Without it the check says so.
+/// The guard is the barrier, which deletes unfinished work of a superstep. Without it the check fails.
 #[test]
 fn the_check_notices_what_a_barrier_has_left_behind() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -138,7 +138,7 @@ fn the_journal_in_memory_is_bounded_and_enough() {
     });
 }
 
-/// A mutant: the effects on a checkpoint are gone.
+/// A mutant: the effects on a checkpoint are deleted.
 struct Forgetful {
     saver: Arc<dyn Checkpointer>,
     forgets: CheckpointId,
@@ -166,7 +166,7 @@ impl Around for Forgetful {
     }
 }
 
-/// The rows of a file that are work on checkpoints.
+/// The rows of pending work in a file.
 #[derive(Debug)]
 struct Rows {
     /// Of unfinished supersteps: results and failures, effects without an outcome, questions without an answer.
@@ -175,18 +175,18 @@ struct Rows {
     unsettled_of_the_past: usize,
     effects: usize,
     asks: usize,
-    /// Effects with a note that have ended well.
+    /// Effects with a note that have succeeded.
     happened: usize,
-    /// Those on checkpoints that are not there.
+    /// Rows on missing checkpoints.
     lost: usize,
-    /// The bytes of the file for each effect beyond its outcome.
+    /// The bytes that the file uses for each effect beyond its outcome.
     beyond_outcome: u64,
-    /// The bytes of the file for each question beyond its text and its answer.
+    /// The bytes that it uses for each question beyond its text and its answer.
     beyond_answer: u64,
 }
 
 impl Rows {
-    /// Reads the tables themselves, so that what is compared is not what the framework says of itself.
+    /// Reads the tables directly, so that the check does not depend on the framework.
     fn read(db: &Path) -> Self {
         let connection = open(db);
         let number = |sql: &str| -> u64 {
@@ -218,7 +218,7 @@ impl Rows {
 }
 
 impl Rows {
-    /// Says what finished supersteps have left unsettled.
+    /// Returns the unfinished work that finished supersteps have left.
     fn check_bounded(&self) -> Result<(), String> {
         match self.unsettled_of_the_past {
             0 => Ok(()),
@@ -235,7 +235,7 @@ fn in_runtime<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().expect("a runtime starts").block_on(work)
 }
 
-/// Fails if a file of a finished thread keeps more or less than it is to.
+/// Fails if a file of a finished thread keeps more or fewer rows than expected.
 fn check_file(db: &Path) {
     let rows = Rows::read(db);
     assert_eq!((rows.unsettled, rows.lost), (0, 0), "{rows:?}");
@@ -245,7 +245,7 @@ fn check_file(db: &Path) {
     check_replays(db);
 }
 
-/// Fails if a replay comes to something else, or anything happens in one.
+/// Fails if a replay diverges, or if an effect happens in one.
 fn check_replays(db: &Path) {
     let before = Notes::beside(db).read();
     let replayed = in_runtime(async { replays(&long::thread_in(db).await).await });
@@ -253,7 +253,7 @@ fn check_replays(db: &Path) {
     assert_eq!(Notes::beside(db).read(), before, "nothing happens in a replay");
 }
 
-/// Replays a thread from every tenth of its checkpoints to its end. Tells the first divergence.
+/// Replays a thread from every tenth of its checkpoints to its end. Returns the first divergence.
 async fn replays(thread: &Thread<Shop>) -> Result<(), String> {
     let mut history = thread.history().expect("it has a saver").collect().await.expect("it reads");
     history.reverse();
@@ -268,8 +268,8 @@ async fn replays(thread: &Thread<Shop>) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails if an effect did not happen, or more often than kills explain: a kill leaves the note of an effect whose outcome
-/// it did not let be stored, and then it happens again.
+/// Fails if an effect did not happen, or happened more often than the kills explain: a kill may leave the note of an
+/// effect without a stored outcome, which then happens again.
 fn assert_happened_once_but(unknown: usize, db: &Path) {
     let notes: BTreeMap<String, usize> = Notes::beside(db).read();
     let happened: usize = notes.values().sum();
@@ -277,7 +277,7 @@ fn assert_happened_once_but(unknown: usize, db: &Path) {
     assert!(happened >= noted && happened <= noted + unknown, "{happened} of {noted} and {unknown} unknown");
 }
 
-/// Fails if a retention leaves more, or less, than what the replay of what stays takes.
+/// Fails if a retention leaves more or fewer rows than the replay of the kept checkpoints needs.
 fn check_that_retention_takes_it(db: &Path) {
     let turns = TURNS / 10;
     let retention = Retention::new().keep_last(turns * STEPS);

@@ -1,8 +1,8 @@
-//! A program whose thread is long: each turn draws a value, has parallel tasks with effects, of which one fails at its first
-//! attempt, and asks a question.
+//! A program with a long thread: each turn draws a value, has parallel tasks with effects, one of which fails at its
+//! first attempt, and asks a question.
 //!
-//! It is this test's own program, started again with [`DB`] in its environment. What happens is noted in a file beside the
-//! database.
+//! It is this test's own program, started again with [`DB`] in its environment. It notes its actions in a file beside
+//! the database.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,11 @@ use super::itself;
 /// The test that is the program.
 const TEST: &str = "journal::the_journal_of_a_long_thread_is_bounded_and_enough";
 
-/// The number of turns of the thread, and of supersteps in each: `plan`, the siblings, `close`.
+/// The number of turns of the thread, and of supersteps per turn: `plan`, the siblings, `close`.
 pub(crate) const TURNS: usize = 100;
 pub(crate) const STEPS: usize = 3;
-/// The effects of a turn in the journal: a drawn value, and two of each sibling but the one that asks.
+/// The number of entries that each turn leaves in the journal: a drawn value, and two effects of each sibling except
+/// the one that asks.
 pub(crate) const EFFECTS: usize = 1 + 2 * SIBLINGS;
 const SIBLINGS: usize = 3;
 /// The sibling whose second effect fails at first.
@@ -54,7 +55,7 @@ struct Deps {
     notes: Notes,
 }
 
-/// The value is of no use: it differs from run to run, and what the thread comes to must not.
+/// The value is not used: it differs from run to run, and the final state must not.
 async fn plan(fx: Effects) -> (Update<Shop>, Plan) {
     let drawn = u64::from(fx.random().await < 1.0);
     (Shop::update().paid(drawn), Plan::Buy((1..=SIBLINGS).collect()))
@@ -89,14 +90,14 @@ async fn close(shop: Snapshot<Shop>) -> (Update<Shop>, Next) {
     (Shop::update().turn(turn), if turn < TURNS { Next::Again } else { Next::Done })
 }
 
-/// The graph over a saver, noting what happens.
+/// The graph with a saver and its notes.
 pub(crate) fn graph(notes: Notes, saver: Arc<dyn Checkpointer>) -> Graph<Shop> {
     let mut g = StateGraph::<Shop, Deps>::new("shop");
     let plan = g.node("plan", plan);
     let buy = g.node("buy", buy);
     let inquire = g.node("inquire", inquire);
     let close = g.node("close", close);
-    // Whoever buys twice does no harm: a kill leaves effects of which nobody knows whether they happened.
+    // Buying twice is harmless: a kill leaves effects with an unknown outcome.
     g.policy(buy).retry(Retry::fixed(2, Duration::ZERO)).on_unknown(OnUnknown::Retry);
     g.edge(START, plan);
     g.route(plan, move |Plan::Buy(items)| each(buy, items).and(to(inquire)));
@@ -108,7 +109,7 @@ pub(crate) fn graph(notes: Notes, saver: Arc<dyn Checkpointer>) -> Graph<Shop> {
     g.compile().expect("a sound graph").with_context(Deps { notes }).shared_checkpointer(saver)
 }
 
-/// Runs the thread, or what is left of it, and answers what it asks.
+/// Runs or resumes the thread, and answers its questions.
 pub(crate) async fn to_the_end(thread: &Thread<Shop>) -> Shop {
     let mut run = match thread.resume().await {
         Err(RunError::NothingToResume { .. }) => thread.run(Shop::update()).await,
@@ -128,7 +129,7 @@ pub(crate) fn command(db: PathBuf, mark: &str) -> Command {
     itself::command(TEST, db, mark)
 }
 
-/// Runs the thread, or what is left of it, in the program under test.
+/// Runs or resumes the thread in the program under test.
 pub(crate) fn run() {
     itself::run(async |db, saver, halt| {
         let shop = graph(Notes::beside(db), Arc::new(saver)).observe(halt.at_nodes());
@@ -136,7 +137,7 @@ pub(crate) fn run() {
     });
 }
 
-/// The thread in a file that nobody else has open.
+/// The thread in a file that no other process has open.
 pub(crate) async fn thread_in(db: &Path) -> Thread<Shop> {
     let saver = SqliteSaver::open(db).await.expect("the file opens");
     graph(Notes::beside(db), Arc::new(saver)).thread("t")

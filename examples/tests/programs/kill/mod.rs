@@ -1,10 +1,10 @@
-//! `kill -9` of two programs at every point that matters and at random moments, then a resume: the same result
-//! as a run that nobody killed, and nothing that was stored runs again.
+//! `kill -9` of two programs at every relevant point and at random moments, then a resume: the result is that of an
+//! undisturbed run, and no stored work runs again.
 //!
-//! The programs are the example `agent_loop`, one task a superstep, and [`fan_out`], whose superstep has parallel
-//! siblings. Both stand still at a marked point, where the test kills them: before and after every storage
-//! commit, at the start and at the end of every node. What a long thread keeps for a replay, killed or not, is in
-//! [`journal`].
+//! The programs are the example `agent_loop`, with one task per superstep, and [`fan_out`], whose superstep has
+//! parallel siblings. Both halt at a marked point, where the test kills them: before and after every storage commit,
+//! and at the start and the end of every node. [`journal`] checks the records that a long thread keeps for a replay,
+//! killed or not.
 
 #![expect(clippy::print_stdout, reason = "a test program shows what it did")]
 
@@ -24,7 +24,7 @@ const POINTS: [&str; 4] = ["before-commit", "after-commit", "node-start", "node-
 /// The number of times that each program is killed at a random moment, and its resumed run again.
 const RANDOM_KILLS: u64 = 16;
 
-/// Kills a program at each point each time that it is passed. Returns how often that was.
+/// Kills a program at each point each time that it is reached. Returns the number of kills.
 fn kill_at_every_point(program: &Program) -> BTreeMap<String, u32> {
     let whole = program.start("whole.db", program::NOWHERE).finish();
     let expected = whole.result();
@@ -50,14 +50,14 @@ fn kill_at_every_point(program: &Program) -> BTreeMap<String, u32> {
     for point in POINTS {
         assert!(hits.contains_key(point), "{point} was never hit: {hits:?}");
     }
-    // When commits happen may vary, how often a node runs may not.
+    // The times of commits may vary, but not the number of runs of a node.
     for point in ["node-start", "node-end"] {
         assert_eq!(hits.get(point), whole.passed().get(point), "{point}");
     }
     hits
 }
 
-/// Kills a program at random moments, and what resumes it too.
+/// Kills a program and its resumed run at random moments.
 fn kill_at_random(program: &Program) {
     let whole = program.start("random.db", program::NOWHERE).finish();
     let expected = whole.result();
@@ -67,7 +67,7 @@ fn kill_at_random(program: &Program) {
     for round in 0..RANDOM_KILLS {
         let db = format!("random-{round}.db");
         let mut ledgers = Vec::new();
-        // The second time less is left to do.
+        // The second time less work is left.
         for lines in [lines, lines / 2] {
             let (line, spins) = (dice.below(lines), dice.below(100_000));
             let (_, end) = program.start(&db, program::NOWHERE).kill_after(line, spins);
@@ -84,7 +84,7 @@ fn kill_at_random(program: &Program) {
     assert!(killed > 0, "it always ended first");
 }
 
-/// A little generator with a seed: the same moments in every run of the test, as far as moments can be.
+/// A small generator with a seed: the same moments in every run of the test, as far as possible.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! A program under test: started, killed, and what it said.
+//! A program under test: its start, its end by a kill, and its output.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines};
@@ -12,14 +12,14 @@ use super::fan_out;
 use super::long;
 use crate::{documents, example};
 
-/// A mark that no point has: the run counts its points and goes to the end.
+/// A mark that no point has: the run counts its points and ends by itself.
 pub(crate) const NOWHERE: &str = "nowhere:1";
 
 /// The end of a program that was to be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Killed,
-    /// It was faster.
+    /// It ended before the kill.
     ByItself,
 }
 
@@ -88,7 +88,7 @@ impl Started {
         self.said.last().map(String::as_str)
     }
 
-    /// Kills it when it stands still at its mark; a mark that it does not reach lets it end by itself.
+    /// Kills it when it halts at its mark; if it does not reach the mark, it ends by itself.
     pub(crate) fn kill_at_mark(mut self) -> (Ended, End) {
         while let Some(line) = self.listen() {
             if line.starts_with("halted at") {
@@ -98,7 +98,7 @@ impl Started {
         self.kill()
     }
 
-    /// Kills it after so many lines, and a short while of doing nothing.
+    /// Kills it after so many lines and a short pause.
     pub(crate) fn kill_after(mut self, lines: u64, spins: u64) -> (Ended, End) {
         for _ in 0..lines {
             if self.listen().is_none() {
@@ -111,7 +111,7 @@ impl Started {
 
     fn kill(mut self) -> (Ended, End) {
         let at_mark = self.said.last().is_some_and(|line| line.starts_with("halted at"));
-        // After the last line but a halt it is ending, and is let to.
+        // After the last line, other than a halt, it is ending and is not killed.
         if self.lines_are_over() && !at_mark {
             return (self.finish(), End::ByItself);
         }
@@ -139,7 +139,7 @@ impl Started {
     }
 }
 
-/// The output of a program, by itself or until it was killed.
+/// The output of a program, complete or until it was killed.
 pub(crate) struct Ended {
     pub(crate) said: Vec<String>,
     pub(crate) printed: String,
@@ -152,13 +152,13 @@ impl Ended {
         self.said.iter().filter_map(step).collect()
     }
 
-    /// Returns the number of times that each point was passed.
+    /// The number of times that each point was reached.
     pub(crate) fn passed(&self) -> BTreeMap<String, u32> {
         let passed = self.said.iter().filter_map(|line| line.strip_prefix("passed ")?.split_once(' '));
         passed.map(|(point, count)| (point.to_owned(), count.parse().expect("a count"))).collect()
     }
 
-    /// Returns the part of the output that must not depend on kills.
+    /// The result that must be the same with and without kills.
     pub(crate) fn result(&self) -> Value {
         let line = self.printed.lines().find(|line| line.starts_with('{'));
         let line = line.unwrap_or_else(|| panic!("no result in {:?}; {:?}", self.printed, self.said));

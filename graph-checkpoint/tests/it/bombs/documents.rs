@@ -12,7 +12,7 @@ use super::reading::n;
 use super::values::*;
 use crate::material::*;
 
-/// A document of a thread whose list is longer than one may be, and whose digest is right.
+/// A document of a thread whose list exceeds the limit, and whose digest is right.
 pub(crate) async fn grown(folder: &Path) -> String {
     let limits = SizeLimits::default().bytes(1 << 30).values(1 << 30);
     let path = folder.join("grown.db");

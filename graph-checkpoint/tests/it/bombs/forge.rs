@@ -1,4 +1,4 @@
-//! Files that somebody prepared: sound ones, of which rows were replaced with other texts and the checksums of these.
+//! Malicious files: sound ones with rows whose texts and checksums were replaced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl Forge {
         self.0.execute(sql, params![text, sum, id]).unwrap();
     }
 
-    /// The texts of the question: what is asked, and the answer.
+    /// The texts of the question and of the answer.
     pub(crate) fn ask(&self, text: Option<&str>, answer: Option<&str>) {
         let sql = "SELECT thread, base, interrupt, text, deadline, fallback FROM ask";
         let (held, sum): (String, i64) = self

@@ -28,7 +28,7 @@ impl Reader {
     }
 }
 
-/// So much in a test by night, and a sixteenth of it in the gate.
+/// The given size in a night run, and a sixteenth of it in the gate.
 pub(crate) fn n(number: usize) -> usize {
     match std::env::var_os("SUPERSTEP_TORTURE") {
         Some(_) => number,
@@ -122,7 +122,7 @@ fn excess_of(excess: Excess) -> String {
     excess.split('(').next().unwrap_or_default().to_owned()
 }
 
-/// One line, however long a value is that it quotes.
+/// One line, even if it quotes a long value.
 fn tell(kind: &str, message: &dyn std::fmt::Display) {
     let message = message.to_string();
     assert!(!message.contains('\n'), "an error is one line: {message}");

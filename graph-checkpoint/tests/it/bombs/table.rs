@@ -11,10 +11,10 @@ use crate::material::run;
 /// The memory that a process may take to read a bomb, beside its memory when idle, as a multiple of the size of a record.
 const TIMES: u64 = 8;
 
-/// A bomb: its name, what some call is refused with, and how the file is made that it is.
+/// A bomb: its name, the error of some call, and the function that creates the file.
 type Bomb = (&'static str, &'static str, fn(&Forge));
 
-/// Nothing is refused: that there is much of it is found out without much memory.
+/// Nothing is refused: the size is detected without much memory.
 const NOTHING: &str = "-";
 
 const FILES: &[Bomb] = &[
@@ -87,7 +87,7 @@ const FILES: &[Bomb] = &[
         let next = vec!["{\"node\":\"n\",\"cause\":\"input\",\"input_body\":1}"; 10_000].join(",");
         file.manifest(3, &format!("{{\"next\":[{next}]}}"));
     }),
-    // Maps and sets that are put together.
+    // Maps and sets that are merged.
     ("two million entries of two operations", "Values", |file| {
         file.body(1, &members("a", n(900_000)));
         file.body(2, &members("b", n(900_000)));
@@ -159,7 +159,7 @@ const FILES: &[Bomb] = &[
     ("a segment that is not there", "Corrupt", |file| {
         file.changes(3, "[{\"field\":0,\"segment\":[9223372036854775807,0]}]");
     }),
-    // What a checkpoint says beside its changes.
+    // Other data of a checkpoint than its changes.
     ("1,500,000 tasks", "Values", |file| {
         file.manifest(3, &format!("{{\"tasks\":{}}}", wide("{\"node\":\"n\"}", n(1_500_000))));
     }),
@@ -206,7 +206,7 @@ const FILES: &[Bomb] = &[
     ("a topology that is nested", "Depth", |file| file.topology(&deep("[", "]", 100_000))),
 ];
 
-/// A text that is read whole: its name, what it is refused with, of which kind it is, and how it is made.
+/// A text that is read as a whole: its name, its error, its kind, and the function that creates it.
 type Text = (&'static str, &'static str, &'static str, fn() -> String);
 
 const TEXTS: &[Text] = &[
@@ -287,7 +287,7 @@ fn every_bomb_is_refused_in_little_memory() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The mutant: without limits the same files are read, and one of them fills the memory.
+/// The mutant: without limits the same files are read, and one of them uses too much memory.
 #[test]
 fn a_reader_without_limits_takes_what_it_is_given() {
     let folder = tempfile::tempdir().unwrap();

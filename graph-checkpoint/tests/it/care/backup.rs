@@ -1,4 +1,4 @@
-//! Copies of files, also of such that are written to.
+//! Copies of files, also while they are written.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,8 @@ fn files(folder: &std::path::Path) -> usize {
     fs::read_dir(folder).unwrap().count()
 }
 
-/// Copies made while a program commits as fast as it can are whole, and each is what was there at one moment: a
-/// beginning of the one line of commits, and never less than what was committed before the copy began.
+/// Copies made while a program commits as fast as it can are consistent: each is a prefix of the line of commits, with
+/// at least the commits before the copy began.
 #[test]
 fn a_copy_of_a_file_in_use_is_a_beginning_of_what_is_committed() {
     run(async {
@@ -86,7 +86,7 @@ fn a_copy_is_a_file_of_the_same_kind_that_stands_alone() {
             (read("application_id"), read("user_version"))
         };
         assert_eq!(header(&to), header(&file.path));
-        // One that a program goes on with.
+        // A copy that a program continues.
         let saver = open(&to).await;
         let last = head(&saver, "t").await.checkpoint;
         advance(&saver, "t", Some(&last), [set(2, "1")]).await;
@@ -137,7 +137,7 @@ fn nothing_is_left_of_a_copy_that_failed() {
     });
 }
 
-/// Of the things that are no checkpoint files, some would be lost, and some would no longer be what they are.
+/// Other targets than checkpoint files would be lost or changed.
 #[cfg(unix)]
 #[test]
 fn what_is_no_checkpoint_file_is_never_replaced() {

@@ -1,4 +1,4 @@
-//! The ends of branches: all of a thread is found without reading what is another's.
+//! The ends of branches: a whole thread is found without reading other threads.
 
 use std::path::Path;
 use std::time::Duration;
@@ -93,7 +93,8 @@ fn a_file_of_an_older_format_is_exported_as_before_and_its_ends_are_found_when_i
     });
 }
 
-/// Of thread `t` 1 ◄─ 2 ◄─ 3 ◄─ 4 and 1 ◄─ 5, and `u` goes on from 3: when 4 is pruned, the branch of `t` ends with 3.
+/// Thread `t` has 1 ◄─ 2 ◄─ 3 ◄─ 4 and 1 ◄─ 5, and `u` continues from 3: when 4 is pruned, the branch of `t` ends with
+/// 3.
 #[test]
 fn a_branch_whose_end_is_pruned_ends_with_what_stays_of_it() {
     run(async {

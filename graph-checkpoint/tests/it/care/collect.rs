@@ -19,8 +19,8 @@ fn what_nobody_needs_is_told_and_then_goes_and_nothing_else() {
         let saver = open(&file.path).await;
         assert!(care::collectable(&file.path).unwrap().is_empty());
         let whole = saver.steps(&thread("t"), At::Head, 99).await.unwrap();
-        // Long texts of a branch that was cut off by hand, work on a checkpoint that is not the latest any more or not
-        // there, and places of deletions.
+        // Long texts of a branch that was cut off by hand, work on a checkpoint that is no longer the latest or is
+        // missing, and rows of deletions.
         for name in ["x", "y"] {
             advance(&saver, name, None, [set(0, &long(name))]).await;
             saver.delete(&"graph".into(), &thread(name)).await.unwrap();
@@ -44,7 +44,7 @@ fn what_nobody_needs_is_told_and_then_goes_and_nothing_else() {
     });
 }
 
-/// A long text to which only a segment refers goes with that, in one go.
+/// A long text to which only a segment refers is deleted with the segment, in one transaction.
 #[test]
 fn what_only_unused_segments_refer_to_goes_with_them() {
     run(async {
@@ -83,7 +83,7 @@ fn a_program_that_writes_keeps_what_it_refers_to() {
                 tokio::runtime::Handle::current().block_on(async {
                     let mut last = advance(&saver, "w", None, [set(0, "0")]).await;
                     while !collecting.is_finished() {
-                        // The same text, unused in between: its row may be there, or go.
+                        // The same text, unused in between: its row may stay or be deleted.
                         last = advance(&saver, "w", Some(&last), [set(0, &long("w"))]).await;
                         advance(&saver, "v", None, [set(0, &long("v"))]).await;
                         saver.delete(&"graph".into(), &thread("v")).await.unwrap();
@@ -114,7 +114,7 @@ fn free_pages_go_back_while_programs_have_the_file_open() {
         assert!(vacuumed.after + 100_000 < vacuumed.before && vacuumed.shortened, "{vacuumed:?}");
         assert_eq!(std::fs::metadata(&file.path).unwrap().len(), vacuumed.after);
         assert_eq!(care::usage(&file.path).unwrap().free, 0);
-        // The program goes on as if nothing had happened.
+        // The program continues undisturbed.
         assert_eq!(head(&saver, "t").await, kept);
         advance(&saver, "t", Some(&kept.checkpoint), [extend(0, "[71]")]).await;
         assert_eq!(care::verify(&file.path).unwrap().findings, []);

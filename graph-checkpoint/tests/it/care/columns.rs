@@ -1,4 +1,4 @@
-//! A byte that changes in any column of any table is noticed.
+//! A changed byte in any column of any table is detected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,11 +12,11 @@ use superstep_core::checkpoint::{Commit, Committed, Naming};
 use super::written::{Written, open, written};
 use crate::material::*;
 
-/// Numbers of rows that say nothing: nothing refers to them, and what is read is found by other columns.
+/// Row numbers without meaning: nothing refers to them, and rows are found by other columns.
 const MEANINGLESS: [(&str, &str); 6] =
     [("pending", "id"), ("ask", "id"), ("effect", "id"), ("emitted", "id"), ("named", "id"), ("item", "id")];
 
-/// So many rows of each table are damaged, from the first to the last.
+/// The number of damaged rows per table, from the first to the last.
 const ROWS: usize = 4;
 
 /// A file with something in every table that files have when they are not encrypted.
@@ -27,7 +27,7 @@ async fn full() -> Written {
     file
 }
 
-/// Gives a thread a branch, and a name to where it begins.
+/// Gives a thread a branch, and a name to its first checkpoint.
 async fn add_branch(saver: &Saver, name: &str) {
     let loaded = head(saver, name).await;
     let (last, parent) = (loaded.checkpoint.id, loaded.checkpoint.parent.unwrap());
@@ -85,7 +85,7 @@ fn changed(value: &Value) -> Value {
     }
 }
 
-/// Damages each column of some rows of each table; returns the tables that had rows, and the damages that nothing noticed.
+/// Damages each column of some rows of each table; returns the tables that had rows, and the undetected damages.
 fn damage_all(path: &Path, file: impl Fn() -> CheckpointFile) -> (BTreeSet<String>, Vec<String>) {
     assert_eq!(care::verify(file()).unwrap().findings, []);
     let connection = Connection::open(path).unwrap();
@@ -115,7 +115,7 @@ fn damage_all(path: &Path, file: impl Fn() -> CheckpointFile) -> (BTreeSet<Strin
                     );
                     connection.execute(&sql, params_from_iter(held.iter().chain([to])))
                 };
-                // What another row has already cannot be there twice.
+                // A value of another row cannot be there twice.
                 if !matches!(update(&damaged[at], row), Ok(1)) {
                     continue;
                 }

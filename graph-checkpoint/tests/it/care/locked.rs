@@ -1,4 +1,5 @@
-//! Whoever comes while another program holds the write lock waits for it, or reads beside it, and is never told of a lock.
+//! While another program holds the write lock, all operations wait for it or read beside it, and never fail because of
+//! it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use superstep_core::store::{AccessError, Namespace, Put, StoreBackend};
 use super::written::{written, written_of};
 use crate::material::*;
 
-/// Works on a file, for as long as it takes or until this patience has an end. Whether it had to wait longer than that.
+/// Works on a file, waiting at most for this patience. Returns `true` if it would have had to wait longer.
 type Work = fn(&Path, Duration) -> bool;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -149,7 +150,7 @@ const READERS: [(&str, Work); 7] = [
     ("count", |path, _| is_busy(care::usage(path))),
 ];
 
-/// Works while somebody holds the write lock, and lets go of it as soon as somebody waits.
+/// Runs the operation while the write lock is held, and releases the lock as soon as the operation waits.
 fn beside_a_writer(path: &Path, work: Work, patience: Duration) -> bool {
     let holder = Connection::open(path).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -170,7 +171,7 @@ fn beside_a_writer(path: &Path, work: Work, patience: Duration) -> bool {
     })
 }
 
-/// Does all of it, each on a file of its own.
+/// Runs all operations, each on a file of its own.
 fn each(works: &[(&str, Work)], patience: Duration, mut told: impl FnMut(&str, bool)) {
     let file = tokio::runtime::Runtime::new().unwrap().block_on(written());
     for (name, work) in works {

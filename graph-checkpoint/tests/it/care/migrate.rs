@@ -1,4 +1,4 @@
-//! Older formats are brought to today's when that is asked for.
+//! Migration of older formats on request.
 
 use rusqlite::Connection;
 use superstep_checkpoint::SqliteReader;

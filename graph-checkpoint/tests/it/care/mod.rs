@@ -1,4 +1,4 @@
-//! The care of a file: what is found in it, copied, counted, given back and pruned.
+//! Maintenance of a file: verify, backup, usage, vacuum and prune.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod backup;

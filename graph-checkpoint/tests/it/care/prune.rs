@@ -113,7 +113,7 @@ proptest! {
                 let whole = before.len() as u64;
                 assert!(after.len() as u64 + done.checkpoints <= whole);
             }
-            // Every thread goes on, and its whole past can be read.
+            // Every thread continues, and its whole past can be read.
             let saver = open(&path).await;
             for name in &names {
                 let last = head(&saver, name).await;
@@ -153,7 +153,7 @@ fn the_past_ends_where_it_was_pruned_and_nothing_goes_on_from_there() {
         assert_eq!((end.id, end.parent, end.tasks.len(), end.changes.len()), (line[696].id, None, 0, 2));
         let history = saver.history(&thread("t"), At::Head, 999).await.unwrap();
         assert_eq!(history.iter().map(|line| line.source).collect::<Vec<_>>(), sources);
-        // Its state can be looked at, and is no place to go on from.
+        // Its state can be read, but no thread can continue from it.
         let state = at(&saver, "t", end.id).await;
         assert_eq!(state.values.len(), 2);
         let refused = saver.fork(&thread("t"), end.id, &thread("u")).await.unwrap_err();
@@ -162,7 +162,7 @@ fn the_past_ends_where_it_was_pruned_and_nothing_goes_on_from_there() {
         assert!(matches!(saver.commit(branch).await, Err(StoreError::NoCheckpoint { .. })));
         let gone = saver.read(&thread("t"), At::Id(line[5].id)).await;
         assert!(matches!(gone, Err(StoreError::NoCheckpoint { .. })), "{gone:?}");
-        // Those that stay are.
+        // Kept checkpoints can be.
         saver.fork(&thread("t"), line[697].id, &thread("u")).await.unwrap();
         let values: Vec<usize> = head(&saver, "u").await.values[0].value.decode().unwrap();
         assert_eq!(values, (0..698).collect::<Vec<_>>());
@@ -230,7 +230,8 @@ fn branches_keep_where_they_begin_and_young_ones_stay() {
     });
 }
 
-/// The threads of subgraphs go with the checkpoints whose tasks ran them, unless a checkpoint that stays goes on from them.
+/// The threads of subgraphs are deleted with the checkpoints whose tasks ran them, unless a kept checkpoint continues
+/// them.
 #[test]
 fn subgraphs_go_with_the_checkpoints_that_ran_them() {
     run(async {
@@ -254,7 +255,7 @@ fn subgraphs_go_with_the_checkpoints_that_ran_them() {
         put(&saver, "t", &keeping).await;
         line.push(keeping);
         let told = care::prune(&path, &Retention::new().keep_last(2), PATIENCE).unwrap();
-        // Of `t` five, of `gone` two, of `kept` the first.
+        // Five of `t`, two of `gone`, and the first of `kept`.
         assert_eq!((told.checkpoints, told.threads), (8, 1));
         sound(&path);
         assert!(saver.read(&gone, At::Head).await.unwrap().is_none());

@@ -1,4 +1,4 @@
-//! A saver that takes out older checkpoints by itself.
+//! A saver that prunes older checkpoints by itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn each_thread_keeps_what_is_said_of_it() {
     });
 }
 
-/// A fork whose past is another thread's keeps all of it when that is what is said of the fork.
+/// A fork keeps all of a past that it shares, if its own retention says so.
 #[test]
 fn a_past_that_is_shared_stays_for_the_thread_that_keeps_more() {
     run(async {
@@ -125,7 +125,7 @@ fn it_looks_every_so_many_steps_while_threads_run() {
             }
             shared.threads().await.unwrap();
         }
-        // It may be in the middle of another one; whoever asks for one waits for its turn.
+        // Another pruning may be running; the requested one waits for it.
         saver.retain().await.unwrap();
         let retained = saver.retained().unwrap();
         assert_eq!((retained.checkpoints, retained.failed), (480 - 20, None));

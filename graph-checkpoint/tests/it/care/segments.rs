@@ -1,4 +1,4 @@
-//! Operations are moved to segments, and nobody sees it: every value stays what it was.
+//! Operations are moved to segments without a visible effect: every value stays the same.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Both {
         self.threads.push((to, vec![from]));
     }
 
-    /// Compares all checkpoints that are there whole.
+    /// Compares all whole checkpoints.
     async fn compare(&self, path: &Path) {
         let reader = SqliteReader::open(path).unwrap();
         for (name, _) in &self.threads {
@@ -296,7 +296,7 @@ fn a_damaged_version_does_not_stop_who_writes() {
     });
 }
 
-/// While a program writes and moves operations, its past is pruned and what is unused collected.
+/// While a program writes and moves operations, its past is pruned and unused data is collected.
 #[test]
 fn segments_are_made_beside_a_pruning() {
     run(async {

@@ -172,7 +172,7 @@ fn a_sound_file_is_counted_and_what_nobody_uses_is_said() {
         assert_eq!((counts.bodies, counts.pending, counts.asks, counts.effects), (1, 1, 1, 1));
         assert_eq!((counts.emitted, counts.items, counts.versions), (1, 1, 73));
         assert_eq!(verified.unused.bodies, 0);
-        // A text of which the last reference goes without it.
+        // A text whose last reference is deleted without it.
         let saver = open(&file.path).await;
         advance(&saver, "v", None, [set(0, &long("v"))]).await;
         drop(saver);
@@ -184,7 +184,8 @@ fn a_sound_file_is_counted_and_what_nobody_uses_is_said() {
     });
 }
 
-/// Rows whose sums are right and that do not fit: each writer checks this, so only a broken one could write it.
+/// Rows with correct checksums that do not fit together: every writer checks this, so only a broken one could write
+/// them.
 #[test]
 fn rows_that_do_not_fit_together_are_found() {
     run(async {
@@ -223,7 +224,7 @@ fn what_sqlite_itself_finds_is_told() {
     });
 }
 
-/// The pages that are missing are not there to be read, but the first one tells what the file was.
+/// The missing pages cannot be read, but the first one identifies the file.
 #[test]
 fn the_half_of_a_file_is_damaged_and_no_other_file() {
     run(async {

@@ -33,8 +33,8 @@ pub(crate) async fn written() -> Written {
     written_of(70).await
 }
 
-/// The same with so many checkpoints of `t`, of which the 31st begins `u` if it has one. Fewer than 16 are stored in the
-/// same way in all formats.
+/// The same with so many checkpoints of `t`; `u` begins at the 31st, if it exists. Fewer than 16 are stored in the same
+/// way in all formats.
 pub(crate) async fn written_of(checkpoints: i64) -> Written {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.db");

@@ -55,7 +55,7 @@ impl Broken {
         Self::of(Arc::new(MemorySaver::new().size_limits(limits)), None, defect)
     }
 
-    /// One whose clock is told.
+    /// A store with a given clock.
     pub(crate) fn at(clock: Clock, defect: Defect) -> Self {
         let latest = AtomicU64::new(0);
         let begun = clock();

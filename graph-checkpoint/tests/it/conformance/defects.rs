@@ -1,4 +1,4 @@
-//! A broken store fails the items that are about its defect: nobody should trust a suite that never failed.
+//! A broken store fails the items about its defect, which proves that the suite detects defects.
 
 use async_trait::async_trait;
 use superstep_conformance::{self as conformance, Clock, Failure, Outcome, Subject};
@@ -123,7 +123,7 @@ fn every_defect_fails_the_items_that_are_about_it() {
         for item in items {
             assert!(failed.contains(item), "{item} does not notice {defect:?}; only {failed:?} do");
         }
-        // One defect is one thing: most of the suite has nothing to say about it.
+        // A defect concerns only a few items: most of the suite passes.
         assert!(failed.len() * 3 < conformance::items().count(), "{defect:?} fails {failed:?}");
     }
 }
@@ -146,7 +146,7 @@ fn a_failure_tells_where_and_what() {
     assert_eq!(failure.what, "the metadata of the first");
     assert!(failure.expected.contains("\"deep\"") && failure.found == "{}", "{failure}");
 
-    // An error of the store is one of the line that made the call.
+    // An error of the store is reported with the line of the call.
     let failure = failure_of(Defect::LargeValuesRefused, "values.large_values_come_back");
     assert!(failure.found.contains("the store failed: it is too long"), "{failure}");
     assert!(failure.place.contains("conformance/"), "{failure}");

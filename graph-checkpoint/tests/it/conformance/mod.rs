@@ -1,4 +1,4 @@
-//! The savers of this repository against the suite that every store must pass, and broken stores, which must not.
+//! The conformance suite: the savers of this repository must pass it, and broken stores must not.
 
 mod broken;
 mod defect;

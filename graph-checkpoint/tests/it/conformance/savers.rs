@@ -25,7 +25,7 @@ impl Subject for Memory {
     }
 }
 
-/// A saver that passes every call on.
+/// A saver that forwards every call.
 struct Passing(MemorySaver);
 
 impl Around for Passing {
@@ -56,7 +56,7 @@ impl Subject for SqliteInMemory {
     }
 }
 
-/// A file of its own for each store. One that saves at its end cannot be opened beside that.
+/// A separate file for each store. A file that is saved at the end cannot be opened twice.
 struct SqliteFile {
     folder: tempfile::TempDir,
     files: AtomicU32,
@@ -121,7 +121,7 @@ fn not_applicable(report: &Report) -> BTreeSet<&'static str> {
 fn the_memory_saver_conforms() {
     let report = run(&Memory);
     report.assert();
-    // Of leases and results those that two programs share.
+    // The items on leases and results that two programs share.
     assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing"].into());
 }
 

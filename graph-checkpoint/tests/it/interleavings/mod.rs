@@ -1,10 +1,10 @@
-//! Many interleavings of those who hand jobs to the writer, do them themselves, or wait for what came of them.
+//! Many interleavings of callers that queue jobs for the writer, run them themselves, or wait for their results.
 //!
-//! [Shuttle] runs each test [`SCHEDULES`] times, each time with another random order in which its threads come to their
-//! locks, and reports a wait that nobody ends. A failure prints its schedule, which `shuttle::replay` runs again.
+//! [Shuttle] runs each test [`SCHEDULES`] times, each time with another random order in which its threads acquire
+//! locks, and reports deadlocks. A failure prints its schedule, which `shuttle::replay` runs again.
 //!
-//! The source of the queue is that of the crate, compiled once more: it names its primitives through the module `sync`,
-//! and here that has shuttle's. So no flag is needed, and nothing else is compiled twice.
+//! The source of the queue is that of the crate, compiled again: it imports its primitives from the module `sync`,
+//! which has shuttle's here. So no flag is needed, and nothing else is compiled twice.
 //!
 //! [Shuttle]: https://docs.rs/shuttle
 
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use office::{Line, Office};
 use waiting::Waiting;
 
-/// Schedules of the gate; `SUPERSTEP_TORTURE` multiplies them.
+/// The number of schedules in the gate; `SUPERSTEP_TORTURE` multiplies it.
 const SCHEDULES: usize = 10_000;
 
 fn schedules() -> usize {
@@ -27,7 +27,7 @@ fn schedules() -> usize {
     SCHEDULES * times.max(1)
 }
 
-/// Returns `true` if some schedule of a day at the office fails.
+/// Returns `true` if some schedule of a simulated day fails.
 fn fails<L: Line>() -> bool {
     catch_unwind(AssertUnwindSafe(|| shuttle::check_random(Office::<L>::day, SCHEDULES))).is_err()
 }

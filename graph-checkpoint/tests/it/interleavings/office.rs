@@ -1,5 +1,5 @@
-//! Those around the queue: a writer thread, callers who wait for their jobs, callers who do not, and some who do what
-//! waits themselves when the writer is not at it. As the saver has them, without a file.
+//! The users of the queue: a writer thread, callers that wait for their jobs, callers that do not, and callers that run
+//! waiting jobs themselves when the writer is idle. As in the saver, without a file.
 
 use std::sync::{Arc, PoisonError, TryLockError};
 
@@ -9,7 +9,7 @@ use shuttle::thread;
 
 use super::waiting::Waiting;
 
-/// A job of a caller, the callers' jobs numbered each from 0, and who waits for it.
+/// A job with its caller, its number per caller from 0, and the waiting caller.
 pub(crate) struct Job {
     caller: usize,
     number: usize,
@@ -44,7 +44,7 @@ impl Line for Waiting<Job> {
     }
 }
 
-/// Wakes the writer for a job that is not there yet.
+/// Wakes the writer for a job that is not queued yet.
 pub(crate) struct NotifiesFirst(Waiting<Job>);
 
 impl Line for NotifiesFirst {
@@ -62,7 +62,7 @@ impl Line for NotifiesFirst {
     }
 }
 
-/// Leaves what it could not do itself where nobody looks.
+/// Leaves jobs that it could not run where the writer does not look.
 pub(crate) struct RousesNobody(Waiting<Job>);
 
 impl Line for RousesNobody {
@@ -77,7 +77,7 @@ impl Line for RousesNobody {
     fn rouse(&self) {}
 }
 
-/// Puts back what was there first behind what came meanwhile.
+/// Puts earlier jobs back behind later ones.
 pub(crate) struct PutsBackLast(Waiting<Job>);
 
 impl Line for PutsBackLast {
@@ -130,7 +130,7 @@ impl<L: Line> Office<L> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer: does what waits until there will be no more. Returns what was done in all.
+    /// The writer: runs waiting jobs until no more will come. Returns all finished jobs.
     fn serve(&self) -> [usize; CALLERS] {
         while self.line.queue().wait() {
             if let Some(done) = self.ledger().as_mut() {
@@ -147,15 +147,15 @@ impl<L: Line> Office<L> {
             assert_eq!(done[caller], number, "a job was lost, done twice, or done too early");
             done[caller] += 1;
             if let Some(reply) = reply {
-                // Who no longer waits does not want to know.
+                // A caller that no longer waits ignores the result.
                 let _unwanted = reply.send(());
             }
         }
         queue.settled(unwaited);
     }
 
-    /// A caller: waits for its last job, and for none before. One hands its jobs over; one does what waits itself, and
-    /// one finds the file in use by others and leaves the job to the writer.
+    /// A caller: waits only for its last job. One caller queues its jobs; one runs the waiting jobs itself; and one
+    /// finds the file in use by others and leaves the job to the writer.
     fn call(&self, caller: usize) {
         let (reply, told) = channel();
         for number in 0..JOBS {

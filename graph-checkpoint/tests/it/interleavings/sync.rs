@@ -3,5 +3,5 @@
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use shuttle::thread::yield_now;
 
-/// A few looks are as good as many, where every order is tried.
+/// A few polls are enough, because every order is tried.
 pub(crate) const LINGER: u32 = 1;

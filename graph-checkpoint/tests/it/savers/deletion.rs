@@ -1,4 +1,4 @@
-//! Deleting threads: what others still see.
+//! Deleting threads: the effect on other threads.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// All that a thread shows: its history, and every checkpoint of it with its values and work.
+/// The visible data of a thread: its history, and every checkpoint of it with its values and work.
 async fn shown(saver: &Saver, name: &ThreadId) -> Vec<(Summary, Loaded)> {
     let mut shown = Vec::new();
     for line in saver.history(name, At::Head, usize::MAX).await.unwrap() {
@@ -33,8 +33,8 @@ async fn shown(saver: &Saver, name: &ThreadId) -> Vec<(Summary, Loaded)> {
     shown
 }
 
-/// Threads that grow, branch, fork from anywhere in their pasts and are deleted: whatever one does, the others show what
-/// they showed, a fork's trunk and a trunk's forks among them; and when all are gone, so is everything.
+/// Threads that grow, branch, fork from anywhere in their pasts and are deleted: no operation changes the visible data
+/// of other threads, including forks and their originals; and when all are deleted, nothing is left.
 #[test]
 fn whatever_becomes_of_a_thread_the_others_show_what_they_showed() {
     on_every_saver(|saver| async move {
@@ -54,7 +54,7 @@ fn whatever_becomes_of_a_thread_the_others_show_what_they_showed() {
                     before.push((other, shown(&saver, other).await));
                 }
                 match dice.roll(10) {
-                    // A step on, or, from somewhere in the past, a branch on the same thread.
+                    // The next step, or a branch on the same thread, from somewhere in its past.
                     0..6 => {
                         let parent = match (past.len(), dice.roll(4)) {
                             (0, _) => None,

@@ -1,4 +1,4 @@
-//! Values are the fold of their operations along the parents, whatever the order of writing and branching.
+//! Values are the fold of their operations along the parents, for any order of writing and branching.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::material::*;
 /// A step of a random history: which earlier checkpoint it continues, and what it does to which field.
 type Step = (usize, Vec<(u8, Vec<u8>)>);
 
-/// The obviously right value of the four fields: a list, a map, a set and a keyed list.
+/// A simple model of the four fields: a list, a map, a set and a keyed list.
 #[derive(Clone, Default)]
 struct Naive {
     list: Option<Vec<u8>>,
@@ -28,7 +28,7 @@ struct Item {
 }
 
 impl Naive {
-    /// Applies what `kind` and `items` stand for; returns the same as a change.
+    /// Applies the operation given by `kind` and `items`; returns it as a change.
     fn apply(&mut self, kind: u8, items: &[u8]) -> Change {
         let encode = |value: &dyn erased::Encode| value.json();
         let text = |item: &u8| (item % 8).to_string();
@@ -131,7 +131,7 @@ proptest! {
                 let mut all = Vec::new();
                 let mut last = None;
                 for (at, changes) in steps {
-                    // Mostly on from the newest, sometimes from anywhere.
+                    // Mostly from the newest checkpoint, sometimes from anywhere.
                     let from = if at % 3 == 0 { at % (all.len() + 1) } else { all.len() };
                     let (parent, mut naive) = match from.checked_sub(1).and_then(|from| all.get(from)) {
                         Some((checkpoint, naive)) => (Some(checkpoint), Naive::clone(naive)),

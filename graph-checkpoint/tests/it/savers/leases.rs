@@ -112,18 +112,18 @@ fn who_was_silent_for_too_long_is_kept_out() {
         assert_lost(zombie.fork(&name, first.id, &thread("v")).await, Some("two"));
         assert_lost(zombie.delete(&"graph".into(), &name).await, Some("two"));
         assert_lost(saver.renew(&one).await, Some("two"));
-        // What is handed over without waiting.
+        // Work that is queued without waiting.
         zombie.record_result(&name, first.id, result(2, "\"zombie\"")).await.unwrap();
         zombie.fail(&name, first.id, failure(3, "zombie")).await.unwrap();
         zombie.note_effect(&name, first.id, effect()).await.unwrap();
         assert_lost(zombie.flush(&name).await, Some("two"));
 
-        // The threads of subgraphs are the thread's.
+        // The threads of subgraphs belong to the thread.
         let below = name.below(task(1));
         let child = commit_of(below.as_str(), &step(None, []));
         assert_lost(zombie.commit(child.clone()).await, Some("two"));
 
-        // Nothing of it was stored, and nothing of it is held against who has the thread now.
+        // Nothing of it was stored, and it does not affect the current holder.
         let holder = saver.fenced(&two).unwrap();
         let loaded = head(&holder, "t").await;
         assert_eq!(loaded.checkpoint.id, first.id);
@@ -193,8 +193,8 @@ fn a_deleted_thread_is_nobodys() {
     });
 }
 
-/// The clock is set back by a day. A holder that is gone keeps the thread for as long again as its lease says, from when
-/// somebody asks, and not for a day.
+/// The clock is set back by a day. A dead holder keeps the thread for one more `ttl`, counted from the next attempt to
+/// acquire it, and not for a day.
 #[test]
 fn a_clock_that_goes_backwards_keeps_no_dead_lease() {
     on_every_saver_at(async |saver, clock| {
@@ -210,7 +210,7 @@ fn a_clock_that_goes_backwards_keeps_no_dead_lease() {
     });
 }
 
-/// One that lives renews its lease, whatever the clock says, and there are never two.
+/// A live holder renews its lease, independently of the clock, and there are never two holders.
 #[test]
 fn a_clock_that_jumps_gives_no_two_holders() {
     on_every_saver_at(async |saver, clock| {
@@ -221,7 +221,7 @@ fn a_clock_that_jumps_gives_no_two_holders() {
             lease = saver.renew(&lease).await.unwrap();
             assert_eq!(held(&saver).await, lease);
         }
-        // It jumps before the holder has renewed: another one comes, and the first one is out.
+        // The clock jumps before the holder has renewed: another holder takes over, and the first one is fenced off.
         clock.fetch_add(86_400_000, Ordering::Relaxed);
         let other = acquired(&saver, "two").await;
         clock.fetch_sub(86_400_000, Ordering::Relaxed);

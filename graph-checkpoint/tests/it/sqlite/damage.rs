@@ -83,8 +83,8 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
 
 /// Columns in which a change cannot be seen from the row alone, with the reason.
 ///
-/// An index holds its own copy of these, so that after the change the row is not found by what it was; the
-/// row itself is then an error for whoever meets it another way.
+/// An index holds its own copy of these, so after the change the row is not found by its old value; reading the row in
+/// another way is an error.
 const LOOKED_UP_BY: &[(&str, &str)] = &[
     ("thread", "name"),
     ("pending", "thread"),

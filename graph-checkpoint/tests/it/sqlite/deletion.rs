@@ -54,7 +54,7 @@ fn long_texts_go_with_the_last_checkpoint_that_holds_them() {
     });
 }
 
-/// Sequence numbers tell whether somebody else has written: a deletion that gave some back would be overlooked.
+/// Sequence numbers show whether another program has written: a deletion that reused some would be overlooked.
 #[test]
 fn a_deletion_is_noticed_by_other_users_of_the_file() {
     run(async {
@@ -66,7 +66,7 @@ fn a_deletion_is_noticed_by_other_users_of_the_file() {
         let before = head(&one, "t").await.seq;
         delete(&one, "t").await;
         advance(&one, "v", None, []).await;
-        // Both are of what `two` remembers.
+        // Both belong to the cache of `two`.
         let lost = two.commit(commit_of("t", &step(Some(&first), []))).await.unwrap();
         assert!(matches!(lost, Committed::Conflict { head: None }), "{lost:?}");
         let late = two.ask(&thread("t"), first.id, Vec::new()).await;
@@ -78,8 +78,8 @@ fn a_deletion_is_noticed_by_other_users_of_the_file() {
     });
 }
 
-/// A program that had not written for a while took the next number that it knew of, which others had used and deleted
-/// again: its checkpoint was older than others' that were there before it.
+/// A program that had not written for a while used to take the next number that it knew of, which others had used and
+/// deleted: its checkpoint was ordered before older checkpoints of others.
 #[test]
 fn a_number_that_was_deleted_is_not_given_again() {
     run(async {

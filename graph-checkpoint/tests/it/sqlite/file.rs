@@ -1,4 +1,4 @@
-//! Which files are opened, and what is in them.
+//! Opening of files, and their content.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn what_was_committed_is_there_after_a_reopen() {
     });
 }
 
-/// Reading connections that outlived the writer left the log beside the file, larger than the file itself.
+/// Reading connections that outlived the writer used to leave the log beside the file, larger than the file itself.
 #[test]
 fn a_closed_file_stands_alone() {
     run(async {
@@ -68,13 +68,13 @@ fn exit_saves_at_a_flush_and_not_before() {
     });
 }
 
-/// Takes back what format 5 added.
+/// Removes the additions of format 5.
 pub(crate) const BACK_TO_4: &str = "
 ALTER TABLE body DROP COLUMN sealed;
 PRAGMA user_version = 4;
 ";
 
-/// Takes back what format 4 added, of a file without segments.
+/// Removes the additions of format 4 from a file without segments.
 pub(crate) const BACK_TO_3: &str = "
 DROP TABLE lease;
 DROP TABLE seal;
@@ -84,13 +84,13 @@ DROP TABLE segment;
 PRAGMA user_version = 3;
 ";
 
-/// Takes back what format 3 added.
+/// Removes the additions of format 3.
 pub(crate) const BACK_TO_2: &str = "
 DROP TABLE emitted;
 PRAGMA user_version = 2;
 ";
 
-/// Takes back what format 2 added. The checksums of rows that do not use it are those of format 1.
+/// Removes the additions of format 2. The checksums of rows that do not use them are those of format 1.
 pub(crate) const BACK_TO_1: &str = "
 DROP INDEX ask_open;
 ALTER TABLE ask DROP COLUMN deadline;
@@ -190,7 +190,7 @@ fn an_empty_file_becomes_a_checkpoint_file() {
     });
 }
 
-/// The saver went on committing to a file that was no longer there: every step after that was acknowledged and lost.
+/// The saver used to continue committing to a file that no longer existed: later steps were acknowledged and lost.
 #[test]
 #[cfg(unix)]
 fn a_file_that_is_removed_or_replaced_is_noticed_at_the_next_commit() {
@@ -226,7 +226,7 @@ fn a_file_that_is_removed_or_replaced_is_noticed_at_the_next_commit() {
     }
 }
 
-/// SQLite deletes the log beside an empty file: the latest steps were gone, and the file passed for a new one.
+/// SQLite deletes the log beside an empty file: the latest steps used to be lost, and the file was treated as new.
 #[test]
 fn an_empty_file_beside_its_log_is_damage_and_keeps_the_log() {
     run(async {
@@ -257,7 +257,7 @@ fn an_empty_file_beside_its_log_is_damage_and_keeps_the_log() {
     });
 }
 
-/// Opening a pipe waited for ever for a writer.
+/// Opening a pipe used to wait forever for a writer.
 #[test]
 #[cfg(unix)]
 fn a_pipe_or_a_device_is_no_checkpoint_file() {

@@ -9,7 +9,7 @@ use superstep_core::checkpoint::{CheckpointerExt, EffectId, EffectOutcome, Effec
 
 use crate::material::*;
 
-/// A text that is longer than the file may grow.
+/// A text that does not fit into the file's limit.
 fn too_long() -> String {
     format!("\"{}\"", "x".repeat(1 << 20))
 }
@@ -27,8 +27,8 @@ fn ends(test: impl FnOnce() + Send + 'static) {
     test.join().unwrap();
 }
 
-/// A result that could not be written was tried again without a pause, for ever and before everything else: the
-/// writer thread span, every other thread of the file failed, and dropping the saver never ended.
+/// A result that could not be written used to be retried without a pause, forever and before everything else: the
+/// writer thread used a whole CPU, every other thread of the file failed, and dropping the saver never ended.
 #[test]
 fn what_cannot_be_written_is_given_up_and_fails_its_own_thread_only() {
     for durability in [Durability::Power, Durability::Process, Durability::Exit] {
@@ -48,7 +48,7 @@ fn what_cannot_be_written_is_given_up_and_fails_its_own_thread_only() {
                 }
                 let error = saver.flush(&thread("t")).await.expect_err(&format!("{durability:?}"));
                 assert_eq!(error.to_string(), "the store failed: database or disk is full");
-                // Who was told can go on.
+                // A caller that got the error can continue.
                 advance(&saver, "t", Some(&first), [set(0, "2")]).await;
                 drop(saver);
             });
@@ -56,7 +56,7 @@ fn what_cannot_be_written_is_given_up_and_fails_its_own_thread_only() {
     }
 }
 
-/// The same with nobody there to be told.
+/// The same without a waiting caller.
 #[test]
 fn a_saver_that_cannot_write_is_dropped_all_the_same() {
     ends(|| {
@@ -82,7 +82,7 @@ fn a_saver_that_cannot_write_is_dropped_all_the_same() {
     });
 }
 
-/// The fault that a dropped run left behind was told to the next input, which had nothing to do with it.
+/// The error of a dropped run used to be returned to the next, unrelated input.
 #[test]
 fn an_input_is_not_told_what_failed_before_it() {
     run(async {

@@ -1,8 +1,8 @@
-//! Files that somebody made to do harm: damaged at random, and with things in them that SQLite would run.
+//! Malicious files: damaged at random, and with code that SQLite would run.
 //!
-//! Each is opened by a reader, by a saver that writes to it, and by all that takes care of files. Nothing may crash, nothing
-//! in the file may run, and what cannot be read is a typed error. 250 files in the gate, a multiple with
-//! `SUPERSTEP_TORTURE=N`; `SUPERSTEP_SEED=S` replays one.
+//! A reader, a writing saver and all maintenance functions open each of them. Nothing may crash, nothing in the file
+//! may run, and unreadable data is a typed error. The gate uses 250 files, `SUPERSTEP_TORTURE=N` a multiple;
+//! `SUPERSTEP_SEED=S` replays one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -98,7 +98,7 @@ async fn sound(path: &Path) {
     saver.flush(&thread("t")).await.unwrap();
 }
 
-/// Makes the file of a seed out of a sound one; says how.
+/// Makes the file of a seed from a sound one; returns a description.
 fn harmed(sound: &[u8], path: &Path, seed: u64) -> String {
     let mut numbers = Numbers(seed);
     std::fs::write(path, sound).unwrap();
@@ -119,7 +119,7 @@ fn harmed(sound: &[u8], path: &Path, seed: u64) -> String {
                 })
                 .collect();
             let sql = sql.concat();
-            // What this SQLite does not know is one harm less.
+            // Statements that this SQLite does not know do no harm.
             let done = Connection::open(path).unwrap().execute_batch(&sql);
             return format!("{sql} ({done:?})");
         }
@@ -152,7 +152,7 @@ fn harmed(sound: &[u8], path: &Path, seed: u64) -> String {
     how.to_owned()
 }
 
-/// Does all that can be done with a file. Returns the errors.
+/// Runs all operations on a file. Returns the errors.
 fn use_it(path: &Path) -> Vec<StoreError> {
     let mut errors = Vec::new();
     let name = thread("t");
@@ -253,7 +253,7 @@ fn hostile_files_do_no_harm() {
     assert!(seeds.end - seeds.start == 1 || refused > 100, "only {refused} files were refused");
 }
 
-/// Without the guards a file's trigger runs: the marker tells.
+/// Without the guards a file's trigger runs, which the marker shows.
 #[test]
 fn a_connection_without_guards_runs_what_is_in_the_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Behaviour that is particular to the SQLite saver: its file, damage to it, sharing it, and the data that survives.
+//! Behaviour of the SQLite saver only: its file, damage to it, sharing it, and the data that survives.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod damage;

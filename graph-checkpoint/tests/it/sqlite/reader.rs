@@ -1,4 +1,4 @@
-//! Reading files that belong to others.
+//! Reading files of other programs.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn a_file_is_read_while_it_is_written() {
         let second = advance(&saver, "t", Some(&first), [set(0, "2")]).await;
         assert_eq!(head_of(&reader), second, "each read sees the latest");
 
-        // A writer in the middle of a transaction disturbs nobody, and nobody disturbs it.
+        // A writer in the middle of a transaction does not block readers, and readers do not block it.
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         assert_eq!(head_of(&SqliteReader::open(&path).unwrap()), second);
@@ -74,7 +74,7 @@ fn the_file_of_a_crashed_program_is_read_with_its_log() {
         let path = folder.path().join("t.db");
         let saver = open(&path).await;
         let first = advance(&saver, "t", None, [set(0, "1")]).await;
-        // As they are on the disk when the program ends without a word.
+        // As on the disk after the program was killed.
         let crashed = folder.path().join("crashed.db");
         fs::copy(&path, &crashed).unwrap();
         fs::copy(folder.path().join("t.db-wal"), folder.path().join("crashed.db-wal")).unwrap();
@@ -112,8 +112,8 @@ fn a_file_of_an_older_format_is_read_as_it_is() {
     }
 }
 
-/// A process that closes any handle of a file gives up all its locks on it. Another program that closes the file would then
-/// take itself for the last one, and take the log away to which the saver writes.
+/// A process that closes any handle of a file releases all its locks on it. Another program that closes the file would
+/// then assume that it is the last one, and delete the log that the saver writes.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_reader_leaves_the_locks_of_a_saver_of_the_same_process_alone() {

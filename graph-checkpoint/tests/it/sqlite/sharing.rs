@@ -59,8 +59,8 @@ fn connections_in_one_program_build_one_chain() {
     });
 }
 
-/// Whoever opened a file while another was making its tables saw a part of its header before and a part after,
-/// and took it for something else.
+/// A program that opened a file while another one created its tables used to read a part of the old and a part of the
+/// new header, and took the file for something else.
 #[test]
 fn a_new_file_is_opened_by_many_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,19 +159,20 @@ fn a_result_that_was_not_the_first_cannot_be_committed() {
         one.flush(&name).await.unwrap();
         let counted = two.record_result(&name, first.id, result(1, "\"two\"")).await.unwrap();
         let committed = two.commit(commit_of("t", &step(Some(&first), []))).await;
-        // Either it was told at once, or its commit is refused.
+        // Either it gets an error at once, or its commit is refused.
         assert!(
             counted == result(1, "\"one\"") || matches!(committed, Err(StoreError::Superseded { .. })),
             "{committed:?}"
         );
-        // It resumes from what counts.
+        // It resumes from the recorded results.
         let loaded = head(&two, "t").await;
         assert!(loaded.results.contains(&result(1, "\"one\"")));
         advance(&two, "t", Some(&first), []).await;
     });
 }
 
-/// The first result of a superstep read the file on the runtime's thread: nothing else of the program ran meanwhile.
+/// The first result of a superstep used to read the file on the runtime's thread, which blocked the rest of the
+/// program.
 #[test]
 fn what_is_stored_of_a_superstep_is_read_away_from_the_runtime() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What `superstep test` has written, with its one line filled in. `UPDATE_GOLDEN=1` writes it anew.
+//! Output of `superstep test`, with its one line filled in. `UPDATE_GOLDEN=1` regenerates it.
 
 mod branch;
 mod file;

@@ -1,4 +1,4 @@
-//! A disk that forgets what was not synced, or keeps some of it.
+//! A disk that loses unsynced writes, or keeps some of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,19 +7,19 @@ use std::path::Path;
 use super::log::Event;
 use crate::torture::dice::Dice;
 
-/// A sector is on the disk or it is not.
+/// A sector is either written or not.
 const SECTOR: usize = 512;
 
-/// The files with what was done to them since they were last synced.
+/// The files with their operations since the last sync.
 #[derive(Default)]
 pub(super) struct Disk<'e> {
-    /// Each file that ever was.
+    /// Each file that ever existed.
     files: Vec<File<'e>>,
-    /// Which file has a name now.
+    /// The current names of files.
     names: BTreeMap<&'e str, usize>,
-    /// Which file had it when the folder was last synced.
+    /// The names when the folder was last synced.
     synced: BTreeMap<&'e str, usize>,
-    /// What each name came to mean since then.
+    /// The changes of names since then.
     renamed: BTreeMap<&'e str, Vec<Option<usize>>>,
 }
 
@@ -29,14 +29,14 @@ struct File<'e> {
     since: Vec<&'e Event>,
 }
 
-/// Which of the writes that were not synced are on the disk.
+/// The unsynced writes that are on the disk.
 #[derive(Clone, Copy)]
 enum Keeps {
     All,
     None,
-    /// As many as a number says, from the first on.
+    /// A given number of them, from the first on.
     First(usize),
-    /// Each with even chances.
+    /// Each with a probability of one half.
     Some,
 }
 
@@ -77,7 +77,7 @@ impl<'e> Disk<'e> {
         &mut self.files[*file]
     }
 
-    /// Writes into `folder` what a loss of power may leave at this moment.
+    /// Writes into `folder` the files that a power loss may leave at this moment.
     pub(super) fn loses_power(&self, dice: &mut Dice, folder: &Path) {
         let mut names = self.synced.clone();
         for (name, meanings) in &self.renamed {
@@ -94,7 +94,7 @@ impl<'e> Disk<'e> {
 }
 
 impl File<'_> {
-    /// The bytes that may be left of it.
+    /// The bytes of a file that may be left.
     fn left(&self, dice: &mut Dice) -> Vec<u8> {
         let mut bytes = self.synced.clone();
         let keeps = match dice.below(5) {
@@ -116,7 +116,7 @@ impl File<'_> {
             match event {
                 Event::Write { .. } if kept && torn => apply(event, &mut bytes, |_| dice.below(2) == 0),
                 _ if kept => apply(event, &mut bytes, |_| true),
-                // The file grew, and what it grew by was not written.
+                // The file grew, but the new part was not written.
                 Event::Write { at, bytes: written, .. } if torn => {
                     bytes.resize(length.max(at + written.len()), 0);
                 }
@@ -127,7 +127,7 @@ impl File<'_> {
     }
 }
 
-/// Does to a file what happened to it; of a write only the sectors that are `kept`.
+/// Applies an operation to a file; of a write, only the `kept` sectors.
 fn apply(event: &Event, file: &mut Vec<u8>, mut kept: impl FnMut(usize) -> bool) {
     match event {
         Event::Truncate { length, .. } => file.resize(*length, 0),

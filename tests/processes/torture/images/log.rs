@@ -1,4 +1,4 @@
-//! What a program did to its files, as `strace` logged it.
+//! A program's operations on its files, from the log of `strace`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::torture::made;
 use crate::torture::order::Order;
 use crate::torture::said::Line;
 
-/// Something that happened, in the order in which `strace` saw it.
+/// An operation, in the order of the log.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A file came to be, if it was not there.
+    /// A file was created, if it did not exist.
     Create(String),
     Unlink(String),
     Write {
@@ -23,17 +23,17 @@ pub(super) enum Event {
         name: String,
         length: usize,
     },
-    /// What was written to the file before is on the disk.
+    /// Earlier writes to the file are on the disk.
     Sync(String),
-    /// What was created and unlinked before is on the disk.
+    /// Earlier creations and deletions are on the disk.
     SyncFolder,
     Said(Line),
 }
 
-/// The calls that change files, and those that say something.
+/// The calls that change files, and those that print.
 const CALLS: &str = "trace=openat,pwrite64,fsync,fdatasync,ftruncate,unlink,write";
 
-/// Runs the program; returns what it did to the files in its folder, by their names.
+/// Runs the program; returns its operations on the files in its folder, by their names.
 pub(super) fn record(order: &Order) -> Vec<Event> {
     let log = made::beside(&order.db, ".log");
     let path = log.to_str().expect("its path is text");
@@ -54,7 +54,7 @@ struct Call {
     arguments: String,
 }
 
-/// Puts together calls that were logged in two parts, because another thread made one in between.
+/// Joins calls that were logged in two parts because another OS thread made a call in between.
 #[derive(Default)]
 struct Calls {
     begun: HashMap<String, String>,
@@ -65,7 +65,7 @@ impl Calls {
         text.lines().filter_map(move |line| self.line(line))
     }
 
-    /// A call counts from when it begins, because from then on it may have an effect; a sync counts when it is done.
+    /// A call counts from its beginning, because it may have an effect from then on; a sync counts from its end.
     fn line(&mut self, line: &str) -> Option<Call> {
         let (thread, rest) = line.split_once(' ')?;
         let rest = rest.trim_start();
@@ -93,7 +93,7 @@ fn call(text: &str) -> Option<Call> {
     Some(Call { name: name.to_owned(), arguments: arguments.to_owned() })
 }
 
-/// What a call does to a file of the folder, or says.
+/// The operation of a call on a file of the folder, or its output.
 fn event(call: &Call, folder: &Path) -> Option<Event> {
     let mut arguments = call.arguments.split(", ");
     match call.name.as_str() {
@@ -127,7 +127,7 @@ fn event(call: &Call, folder: &Path) -> Option<Event> {
     }
 }
 
-/// The name of a file of the folder. What is shared between processes is made anew after a loss of power.
+/// The name of a file of the folder. Shared memory is recreated after a power loss.
 fn name(path: &[u8], folder: &Path) -> Option<String> {
     let path = String::from_utf8(path.to_owned()).ok()?;
     let name = Path::new(&path).strip_prefix(folder).ok()?.to_str()?.to_owned();

@@ -1,8 +1,8 @@
-//! What a loss of power may leave: images of the files, made of a log of all calls.
+//! Power loss: images of the files that it may leave, computed from a log of all calls.
 //!
-//! What was written to a file before its last sync is there. Of what was written after it any part may be there, in any
-//! order, torn between sectors; a file may have grown without its content, and what was created or unlinked without a
-//! sync of the folder may not have been. The images of real disks are among these.
+//! Data written to a file before its last sync is there. Of later writes any part may be there, in any order, torn
+//! between sectors; a file may have grown without its content, and creations and deletions without a sync of the folder
+//! may be missing. The images of real disks are among these.
 
 mod disk;
 mod log;
@@ -23,39 +23,39 @@ use crate::torture::strace;
 use disk::Disk;
 use log::Event;
 
-/// So many images the gate makes.
+/// The number of images in the gate.
 const IMAGES: u64 = 5_000;
-/// And so many of each log.
+/// The number of images per log.
 const OF_A_LOG: u64 = 500;
-/// One image of so many is also resumed to its end.
+/// One of so many images is also resumed to its end.
 const RESUMED: u64 = 10;
-/// A log of so few pages is moved into the file while the program runs.
+/// The log is moved into the file after so few pages, while the program runs.
 const LOG_PAGES: u32 = 12;
 
-/// What may be left of a sync.
+/// The effect of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Syncs {
     Kept,
-    /// A mutant: the disk says that it has synced, and has not.
+    /// A mutant: the disk reports a sync that it has not done.
     Ignored,
 }
 
-/// A log that images are made of.
+/// A log from which images are made.
 struct Case {
     number: u64,
     promise: Promise,
     syncs: Syncs,
 }
 
-/// How many images there were, and what was wrong with how many.
+/// The number of images, and of those with each violation.
 #[derive(Debug, Default)]
 struct Found {
     images: u64,
-    /// Those in which a write was missing that was not synced: otherwise nothing was tried.
+    /// Images in which an unsynced write is missing: without such images nothing was tested.
     lost: u64,
     damaged: u64,
     other: u64,
-    /// The first, and how to see it again.
+    /// The first one, and how to reproduce it.
     first: Option<String>,
 }
 
@@ -81,7 +81,7 @@ fn explore(case: &Case, opened: &[u8]) -> Found {
         log_pages: Some(LOG_PAGES),
         ..Order::new(workload, &db)
     };
-    // Some begin with a file that is there, so that not all images are of its making.
+    // Some begin with an existing file, so that not all images are of its creation.
     let begun = !case.number.is_multiple_of(3);
     if begun {
         fs::write(&db, opened).expect("the folder is there");
@@ -117,7 +117,7 @@ fn explore(case: &Case, opened: &[u8]) -> Found {
     found
 }
 
-/// Checks one image of what happened.
+/// Checks one image.
 fn check(happened: &[Event], dice: &mut Dice, order: &Order, end: &Value, folder: &Path) -> Result<(), Bad> {
     let mut disk = Disk::default();
     happened.iter().for_each(|event| disk.happens(event));
@@ -130,7 +130,7 @@ fn check(happened: &[Event], dice: &mut Dice, order: &Order, end: &Value, folder
     });
     let told: Vec<Line> = told.collect();
     life.check(&told)?;
-    // Of a file that was about to be made the checker cannot tell much.
+    // The checker cannot check much of a file during its creation.
     let resumed = if life.told.is_nothing() { RESUMED / 3 } else { RESUMED };
     if dice.below(resumed) == 0 {
         let (voice, said) = Voice::kept();
@@ -142,7 +142,7 @@ fn check(happened: &[Event], dice: &mut Dice, order: &Order, end: &Value, folder
     Ok(())
 }
 
-/// Makes so many images, of several logs.
+/// Makes a number of images, from several logs.
 fn explore_all(images: u64, promise: Promise, syncs: Syncs) -> Found {
     let opened = made::opened();
     let cases = (0..images.div_ceil(OF_A_LOG)).map(|number| Case { number, promise, syncs }).collect();
@@ -167,13 +167,13 @@ fn no_image_lacks_what_was_acknowledged() {
     if !strace::is_here() {
         return;
     }
-    // A night makes 200,000.
+    // A night run makes 200,000.
     let images = if times(1) > 1 { times(2 * IMAGES) } else { IMAGES };
     let found = explore_all(images, Promise::Power, Syncs::Kept);
     assert!(found.first.is_none(), "{found:?}");
 }
 
-/// What was acknowledged may be missing there, which is also how it is seen that the images can show it.
+/// There, acknowledged steps may be missing, which also shows that the images can detect this.
 #[test]
 fn no_image_is_damaged_where_only_a_kill_is_survived() {
     let _replay = Replay("images::");

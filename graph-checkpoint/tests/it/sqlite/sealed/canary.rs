@@ -1,4 +1,4 @@
-//! Nothing of what states hold is to be seen in an encrypted file, nor in those beside it.
+//! An encrypted file and the files beside it contain no plain text of states.
 
 use std::fs;
 

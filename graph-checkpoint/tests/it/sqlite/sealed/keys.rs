@@ -1,4 +1,4 @@
-//! Files that are opened with other keys than they need.
+//! Files that are opened with wrong keys.
 
 use superstep_checkpoint::{SqliteStore, care};
 use superstep_core::checkpoint::{KeyProblem, StoreError};

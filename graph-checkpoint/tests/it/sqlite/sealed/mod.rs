@@ -94,7 +94,7 @@ async fn everything(path: &Path, options: SqliteOptions) {
     }
 }
 
-/// All that can be read of both threads.
+/// The readable data of both threads.
 #[derive(Debug, PartialEq)]
 struct All {
     heads: Vec<Loaded>,

@@ -1,5 +1,5 @@
-//! A text that stands elsewhere than where it was written is refused, also where all checksums are right: whoever can
-//! write to a file can compute those.
+//! A text that was moved to another place is refused, even with correct checksums, which anyone who can write to a file
+//! can compute.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -190,7 +190,7 @@ fn what_a_row_says_beside_its_texts_is_sealed_with_its_manifest() {
     });
 }
 
-/// The cipher of a file with the first key, and what is authenticated with the text of a pending result.
+/// The cipher of a file with the first key, and the authenticated data of a pending result.
 fn cipher(connection: &Connection) -> (XChaCha20Poly1305, impl Fn(i64, i64) -> Vec<u8>) {
     let file: Vec<u8> = connection.query_row("SELECT file FROM seal", [], |row| row.get(0)).unwrap();
     let mut derived = blake3::Hasher::new_derive_key("superstep checkpoint file 2026-11 key of sealed texts");
@@ -209,8 +209,8 @@ fn cipher(connection: &Connection) -> (XChaCha20Poly1305, impl Fn(i64, i64) -> V
     (cipher, authenticated)
 }
 
-/// The same text, sealed again with the key for its new place, is taken: nothing but what is authenticated with it
-/// refuses the one that was moved.
+/// The same text, encrypted again with the key for its new place, is accepted: so only the authenticated data refuses
+/// the moved text.
 #[test]
 fn only_what_is_authenticated_with_a_text_tells_its_place() {
     run(async {

@@ -1,4 +1,4 @@
-//! Other keys, and none, at any moment.
+//! Changes of keys, and decryption, at any moment.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn keys_are_exchanged_while_a_program_writes() {
         assert_eq!((told.retired, told.in_use), (vec!["first".to_owned()], Vec::<String>::new()));
         assert!(told.rows > 140, "{} rows", told.rows);
         assert_eq!(read(file(&path, second_key())).unwrap(), before);
-        // The program goes on, and finds what it began.
+        // The program continues its own work.
         let head = head(&saver, "t").await;
         let effect = before.heads[0].effects[0].clone();
         let held = saver.begin_effect(&thread("t"), head.checkpoint.id, effect.clone()).await.unwrap();
@@ -87,7 +87,7 @@ fn exports(file: CheckpointFile) -> Vec<String> {
     threads.map(|thread| export(&reader, &thread.thread).unwrap().unwrap().to_text()).collect()
 }
 
-/// Format 4 had long texts that are sealed in the column for texts.
+/// Format 4 had encrypted long texts in the column for texts.
 #[test]
 fn long_texts_that_format_4_has_sealed_are_read_and_become_bytes_when_they_are_sealed_anew() {
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-4-sealed.db");
@@ -128,7 +128,7 @@ fn a_file_that_a_program_has_open_is_not_encrypted_as_a_whole() {
     });
 }
 
-/// A change of keys, and the rows that it comes to.
+/// A change of keys, and the rows that it processes.
 struct Change {
     original: PathBuf,
     /// The keys that the file is read with, before and after.
@@ -172,7 +172,7 @@ fn places(path: &Path) -> Vec<(&'static str, &'static str, i64)> {
     places
 }
 
-/// A constraint in the file fails the transaction that comes to a row, as a crash in it would.
+/// A constraint in the file fails the transaction with a given row, like a crash.
 #[test]
 fn a_change_of_keys_goes_on_after_an_interruption_at_any_table() {
     run(async {
@@ -231,7 +231,7 @@ fn interrupted(change: &Change, whole: &All, table: &str, column: &str, row: i64
     assert!(stopped.is_err(), "{at}: it was not");
     let found = care::verify(CheckpointFile::at(&path)).unwrap();
     assert!(found.is_sound(), "{at}: what is done in part is not damaged: {:?}", found.findings);
-    // Whoever opens it now sees a whole state, or is told of the interruption.
+    // A program that opens it now reads a whole state, or gets an error about the interruption.
     for keys in [change.before.as_ref(), Some(&change.keys)] {
         match read(with(&path, keys)) {
             Ok(read) => assert!(read == *whole, "{at}: something else is read"),
@@ -249,7 +249,7 @@ fn interrupted(change: &Change, whole: &All, table: &str, column: &str, row: i64
     assert_eq!(canaries(&path) == 0, change.form == Form::Encrypted, "{at}");
 }
 
-/// It would stop halfway, each time that it is done again.
+/// It would stop halfway at each repetition.
 #[test]
 fn a_damaged_file_is_neither_encrypted_nor_decrypted() {
     run(async {
