@@ -26,7 +26,7 @@ pub struct Program {
     /// The names of the nodes, by position: what tasks know of the topology.
     pub(crate) names: Arc<[NodeName]>,
     pub(crate) nodes: Vec<NodeProgram>,
-    pub(crate) schema: Schema,
+    pub(crate) schema: Arc<Schema>,
     pub(crate) schema_fingerprint: Fingerprint,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,

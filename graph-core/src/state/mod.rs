@@ -20,6 +20,7 @@ mod field;
 mod finite;
 #[doc(hidden)]
 pub mod fitted;
+mod form;
 mod from_json;
 mod indexes;
 mod json;
@@ -41,6 +42,11 @@ pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
+pub use form::StateForm;
+#[cfg(feature = "tokio")]
+pub(crate) use form::sealed;
+#[doc(hidden)]
+pub use form::{Misfit, ReadInput};
 pub use indexes::Indexes;
 pub use json::{CodecError, Json};
 pub use limits::{Excess, SizeLimits};
@@ -218,20 +224,20 @@ pub trait FieldWrite: Sized + Send + 'static {
     message = "`{Self}` is not an input of a graph over `{S}`",
     note = "pass an update (`{S}::update().field(value)`) or, for a new thread, a whole `{S}`"
 )]
-pub trait IntoInput<S: State> {
+pub trait IntoInput<S: StateForm> {
     /// The input as an update, and how it meets a thread that already has a state.
     fn into_input(self) -> Input<S>;
 }
 
 /// An input, ready to be applied.
-pub enum Input<S: State> {
+pub enum Input<S: StateForm> {
     /// Goes through the reducers, on a new thread or on top of an existing state.
     Update(S::Update),
     /// A whole state: only a new thread takes it.
     State(S::Update),
 }
 
-impl<S: State> Debug for Input<S> {
+impl<S: StateForm> Debug for Input<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Update(_) => "Input::Update",

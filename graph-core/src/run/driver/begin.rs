@@ -41,6 +41,9 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
     if order.thread.is_below() {
         return Err(RunError::Subgraph { thread: order.thread });
     }
+    if let Verb::Refused(error) = order.verb {
+        return Err(error.into());
+    }
     match order.lease.take() {
         Some(lease) => lease.hold(runtime, order).await,
         None => begin(runtime, order).await,

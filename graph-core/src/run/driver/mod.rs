@@ -30,6 +30,7 @@ pub(crate) mod current_state;
 pub(crate) mod drive;
 pub(crate) mod edit;
 mod ending;
+pub(crate) mod given;
 mod hold;
 pub(crate) mod idempotency;
 mod narration;

@@ -15,6 +15,7 @@ use crate::engine::Limits;
 use crate::id::{CheckpointId, InterruptId, RunId, ThreadId};
 use crate::node::{Item, Tape};
 use crate::run::runtime::breakpoints::Wanted;
+use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::Observer;
 use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Status;
@@ -91,6 +92,8 @@ pub(crate) struct Stops {
 pub(crate) enum Verb {
     /// A new input; `whole` when it is a whole state, for a new thread only.
     Input { update: Box<dyn ErasedUpdate>, whole: bool },
+    /// Nothing: the input is none of the graph.
+    Refused(ThreadError),
     /// The unfinished work of the head.
     Resume,
     /// A new branch from this checkpoint.

@@ -8,6 +8,7 @@ use super::attempt::{Attempt, End};
 use super::begin::driver;
 use super::drive::Driver;
 use super::edit::{Own, Played, put_on_top};
+use super::given::{self, Given, Outcome};
 use super::order::{Order, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carrier, Cause, CheckpointerExt, Loaded, TaskRecord, TaskResult};
@@ -22,9 +23,6 @@ use crate::run::runtime::outcome::InputStatus;
 use crate::run::runtime::shared::Runtime;
 use crate::state::ErasedUpdate;
 
-/// A node, with the outcome that it is said to have had.
-pub(crate) type GivenOutcome = (Selected, Result<Done, NodeError>);
-
 /// A played node, with where it leads.
 struct Play {
     node: NodeId,
@@ -35,11 +33,11 @@ struct Play {
 pub(crate) async fn play(
     runtime: Arc<Runtime>,
     thread: ThreadId,
-    outcomes: Vec<GivenOutcome>,
+    outcomes: Vec<Given>,
 ) -> Result<CheckpointId, RunError> {
     let (driver, loaded, restored) = restore(&runtime, &thread).await?;
     let mut plays = Vec::with_capacity(outcomes.len());
-    for (node, outcome) in outcomes {
+    for Given { node, outcome } in outcomes {
         plays.push(driver.given(&node, outcome)?);
     }
     let Some(loaded) = loaded else {
@@ -99,11 +97,14 @@ impl Driver {
     }
 
     /// A play as it was given.
-    fn given(&self, node: &Selected, outcome: Result<Done, NodeError>) -> Result<Play, RunError> {
+    fn given(&self, node: &Selected, outcome: Outcome) -> Result<Play, RunError> {
         let program = &self.runtime.program;
         let node = self.runtime.selected(node)?.expect("an edit names one node");
-        let outcome = outcome.map_err(|error| self.fails(node, error))?;
         let code = program.node(node);
+        let outcome = match outcome {
+            Outcome::Typed(outcome) => outcome.map_err(|error| self.fails(node, error))?,
+            Outcome::Json(outcome) => given::read(program, code, &self.name(node), outcome)?,
+        };
         if !fits(code, &outcome) {
             return Err(ThreadError::WrongDecision { node: self.name(node) }.into());
         }

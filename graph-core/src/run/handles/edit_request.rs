@@ -8,10 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::vec::Vec;
 
+use super::any::AnyState;
 use crate::graph::{NodeRef, SelectNodes};
 use crate::id::{CheckpointId, NodeName, ThreadId};
-use crate::node::{Done, IntoOutcome};
-use crate::run::driver::play::{GivenOutcome, play};
+use crate::node::{Done, IntoOutcome, JsonOutcome};
+use crate::run::driver::given::{Given, Outcome};
+use crate::run::driver::play::play;
 use crate::run::runtime::error::RunError;
 use crate::run::runtime::shared::Runtime;
 use crate::state::State;
@@ -26,42 +28,51 @@ use crate::state::State;
 pub struct EditRequest<S> {
     runtime: Arc<Runtime>,
     thread: ThreadId,
-    outcomes: Vec<GivenOutcome>,
+    outcomes: Vec<Given>,
     state: PhantomData<fn() -> S>,
 }
 
-impl<S: State> EditRequest<S> {
-    pub(crate) fn new<O: IntoOutcome<S>>(
-        runtime: Arc<Runtime>,
-        thread: ThreadId,
-        node: impl SelectNodes,
-        outcome: O,
-    ) -> Self {
-        Self { runtime, thread, outcomes: Vec::with_capacity(1), state: PhantomData }.and(node, outcome)
+impl<S> EditRequest<S> {
+    /// An edit as no node yet.
+    pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId) -> Self {
+        Self { runtime, thread, outcomes: Vec::with_capacity(1), state: PhantomData }
     }
 
-    /// Also plays this node, in the same superstep.
-    pub fn and_as<In, R, O>(self, node: NodeRef<In, R>, outcome: O) -> Self
-    where
-        O: IntoOutcome<S, Route = R>,
-    {
-        self.and(node, outcome)
-    }
-
-    /// Also plays the node with this stored name, in the same superstep.
-    pub fn and_as_named<O: IntoOutcome<S>>(self, node: impl Into<NodeName>, outcome: O) -> Self {
-        self.and(node.into(), outcome)
-    }
-
-    fn and<O: IntoOutcome<S>>(mut self, node: impl SelectNodes, outcome: O) -> Self {
+    fn and(mut self, node: impl SelectNodes, outcome: Outcome) -> Self {
         let mut selected = Vec::with_capacity(1);
         node.select(&mut selected);
-        self.outcomes.push((selected.remove(0), outcome.into_outcome().map(Done::from)));
+        self.outcomes.push(Given { node: selected.remove(0), outcome });
         self
     }
 }
 
-impl<S: State> IntoFuture for EditRequest<S> {
+impl<S: State> EditRequest<S> {
+    /// Also edits as this node, in the same superstep.
+    pub fn and_as<In, R, O>(self, node: NodeRef<In, R>, outcome: O) -> Self
+    where
+        O: IntoOutcome<S, Route = R>,
+    {
+        self.and(node, typed::<S, O>(outcome))
+    }
+
+    /// Also edits as the node with this stored name, in the same superstep.
+    pub fn and_as_named<O: IntoOutcome<S>>(self, node: impl Into<NodeName>, outcome: O) -> Self {
+        self.and(node.into(), typed::<S, O>(outcome))
+    }
+}
+
+impl EditRequest<AnyState> {
+    /// Also edits as the node with this stored name, in the same superstep.
+    pub fn and_as_named(self, node: impl Into<NodeName>, outcome: impl Into<JsonOutcome>) -> Self {
+        self.and(node.into(), Outcome::Json(outcome.into()))
+    }
+}
+
+fn typed<S: State, O: IntoOutcome<S>>(outcome: O) -> Outcome {
+    Outcome::Typed(outcome.into_outcome().map(Done::from))
+}
+
+impl<S> IntoFuture for EditRequest<S> {
     type Output = Result<CheckpointId, RunError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 

@@ -1,5 +1,6 @@
 //! The handles that users hold: graphs, threads, their past, requests, streams, flows.
 
+mod any;
 mod check_threads;
 mod described;
 mod edit_request;
@@ -14,9 +15,10 @@ mod subgraphs;
 mod thread;
 mod trace;
 
+pub use any::{AnyGraph, AnyState, ToAnyGraph};
 pub use check_threads::{CheckedThread, ThreadCheck};
 pub use edit_request::EditRequest;
-pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};
+pub use flow::{Cx, Flow, FlowState, flow};
 pub use graph::Graph;
 pub use past::Past;
 pub use request::RunRequest;

@@ -1,5 +1,6 @@
 //! A thread: the verbs of running, looking back, forking and editing.
 
+use std::boxed::Box;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -22,18 +23,18 @@ use crate::run::past::state::ThreadState;
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::history::History;
 use crate::run::runtime::shared::Runtime;
-use crate::state::{Input, IntoInput, Json, State};
+use crate::state::{ErasedUpdate, Input, IntoInput, Json, State, StateForm};
 
 /// A thread of a graph: a sequence of runs that share one state, with their past.
 ///
 /// The handle holds nothing but the name: a thread exists once something ran on it.
-pub struct Thread<S: State> {
+pub struct Thread<S: StateForm> {
     runtime: Arc<Runtime>,
     id: ThreadId,
     state: PhantomData<fn() -> S>,
 }
 
-impl<S: State> Thread<S> {
+impl<S: StateForm> Thread<S> {
     pub(crate) fn new(runtime: Arc<Runtime>, id: ThreadId) -> Self {
         Self { runtime, id, state: PhantomData }
     }
@@ -52,9 +53,13 @@ impl<S: State> Thread<S> {
     /// Each call adds its input. A caller that repeats a request whose outcome it does not know uses
     /// [`run_once`](Self::run_once).
     pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
-        let verb = match input.into_input() {
-            Input::Update(update) => Verb::Input { update: std::boxed::Box::new(update), whole: false },
-            Input::State(update) => Verb::Input { update: std::boxed::Box::new(update), whole: true },
+        let (update, whole) = match input.into_input() {
+            Input::Update(update) => (update, false),
+            Input::State(update) => (update, true),
+        };
+        let verb = match S::write(update, &*self.runtime.program.initial, self.runtime.read_input) {
+            Ok(update) => Verb::Input { update, whole },
+            Err(misfit) => Verb::Refused(ThreadError::misfit("the input", misfit)),
         };
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
     }
@@ -253,39 +258,8 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// When the thread never ran, another run was faster, or the store fails.
     pub async fn edit(&self, update: S::Update) -> Result<CheckpointId, ThreadError> {
-        crate::run::driver::edit::edit(&self.runtime, &self.id, std::boxed::Box::new(update)).await
-    }
-
-    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
-    /// update, its decision, or both. The node's routes, branches and edges say what follows.
-    ///
-    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
-    ///   none is left the superstep ends.
-    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
-    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
-    ///
-    /// Several nodes are played in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
-    /// begins so, too.
-    ///
-    /// # Errors
-    /// When it would drop work of others ([`ThreadError::WouldDrop`]), the routing fails, the writes conflict,
-    /// another run was faster, or the store fails.
-    pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
-    where
-        O: IntoOutcome<S, Route = R>,
-    {
-        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node, outcome)
-    }
-
-    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
-    ///
-    /// A node of a [described](crate::graph::Description) graph is played with what its function may return: a
-    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
-    ///
-    /// # Errors
-    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
-    pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
-        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node.into(), outcome)
+        let update = self.edited(update)?;
+        crate::run::driver::edit::edit(&self.runtime, &self.id, update).await
     }
 
     /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
@@ -297,7 +271,7 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
     pub async fn edit_as_last(&self, update: S::Update) -> Result<CheckpointId, RunError> {
-        play_last(&self.runtime, &self.id, std::boxed::Box::new(update)).await
+        play_last(&self.runtime, &self.id, self.edited(update)?).await
     }
 
     /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
@@ -347,10 +321,19 @@ impl<S: State> Thread<S> {
         Ok(self.saver()?.delete(graph, &self.id).await?)
     }
 
+    fn edited(&self, update: S::Update) -> Result<Box<dyn ErasedUpdate>, ThreadError> {
+        let update = S::write(update, &*self.runtime.program.initial, None);
+        update.map_err(|misfit| ThreadError::misfit("the edit", misfit))
+    }
+
     pub(crate) async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
         let loaded = self.runtime.load(&self.id, at).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
         Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
+    }
+
+    pub(super) fn shared_runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
@@ -362,13 +345,47 @@ impl<S: State> Thread<S> {
     }
 }
 
-impl<S: State> Clone for Thread<S> {
+impl<S: State> Thread<S> {
+    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
+    /// update, its decision, or both. The node's routes, branches and edges say what follows.
+    ///
+    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
+    ///   none is left the superstep ends.
+    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
+    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
+    ///
+    /// Several nodes are played in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
+    /// begins so, too.
+    ///
+    /// # Errors
+    /// When it would drop work of others ([`ThreadError::WouldDrop`]), the routing fails, the writes conflict,
+    /// another run was faster, or the store fails.
+    pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
+    where
+        O: IntoOutcome<S, Route = R>,
+    {
+        EditRequest::<S>::new(self.shared_runtime(), self.id.clone()).and_as(node, outcome)
+    }
+
+    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
+    ///
+    /// A node of a [described](crate::graph::Description) graph is played with what its function may return: a
+    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
+    ///
+    /// # Errors
+    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
+    pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
+        EditRequest::<S>::new(self.shared_runtime(), self.id.clone()).and_as_named(node, outcome)
+    }
+}
+
+impl<S: StateForm> Clone for Thread<S> {
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.runtime), self.id.clone())
     }
 }
 
-impl<S: State> fmt::Debug for Thread<S> {
+impl<S: StateForm> fmt::Debug for Thread<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Thread").field(&self.id).finish()
     }

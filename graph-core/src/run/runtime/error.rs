@@ -15,7 +15,7 @@ use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
 use crate::graph::{Program, Topology};
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::{CodecError, LoadError, suggestion};
+use crate::state::{CodecError, JsonError, LoadError, Misfit, suggestion};
 
 /// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
 #[derive(Debug, thiserror::Error)]
@@ -179,14 +179,6 @@ pub enum RunError {
         /// Why.
         reason: CodecError,
     },
-    /// A flow's thread holds a value of another type: the flow was changed since it returned it. Run it anew.
-    #[error("what the flow returned on thread {thread} does not decode: {reason}")]
-    Returned {
-        /// The thread.
-        thread: ThreadId,
-        /// Why.
-        reason: CodecError,
-    },
     /// A test runs a node [alone](crate::testing::node) that takes an item, and gives it none.
     #[error(
         "node {node:?} takes an item of type {takes}, and the test gives it none; give it one with `.input(..)`"
@@ -295,6 +287,14 @@ pub enum ThreadError {
         /// Why.
         reason: CodecError,
     },
+    /// A value that was given as JSON does not fit the state.
+    #[error("{what} does not fit: {reason}")]
+    Misfit {
+        /// The value: the input or the edit.
+        what: String,
+        /// Why.
+        reason: JsonError,
+    },
     /// The thread is not that of a subgraph of the checkpoint.
     #[error("thread {thread:?} is not below checkpoint {checkpoint}")]
     NotBelow {
@@ -356,6 +356,15 @@ pub enum ThreadError {
 }
 
 impl ThreadError {
+    /// An input or an edit is none of the graph.
+    pub(crate) fn misfit(what: &str, misfit: Misfit) -> Self {
+        let what = what.into();
+        match misfit {
+            Misfit::Json(reason) => Self::Misfit { what, reason },
+            Misfit::Codec(reason) => Self::Encode { what, reason },
+        }
+    }
+
     /// The error for a checkpoint whose values do not become a state.
     pub(crate) fn unloadable(checkpoint: CheckpointId, reason: LoadError) -> Self {
         match reason {

@@ -76,6 +76,12 @@ pub enum JsonError {
         /// Why.
         reason: String,
     },
+    /// The value does not fit the type of the input.
+    #[error("{reason}")]
+    Input {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl JsonFields {
