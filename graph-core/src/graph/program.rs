@@ -53,12 +53,12 @@ pub(crate) struct NodeProgram {
     pub(crate) subgraph: Option<Arc<Program>>,
     pub(crate) handler: Option<Handler>,
     /// The check for an outcome that is given instead of a run, if the node is described by data.
-    pub(crate) played: Option<Played>,
+    pub(crate) given: Option<GivenOutcome>,
 }
 
 /// Makes of a given outcome what the code of the node would have made of it.
 #[derive(Clone)]
-pub(crate) struct Played {
+pub(crate) struct GivenOutcome {
     /// Returns `true` if the decision is of a type that the code could return.
     pub(crate) fits: fn(&(dyn Any + Send)) -> bool,
     pub(crate) check: Arc<Check>,

@@ -29,12 +29,12 @@ mod runtime;
 pub use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::driver::order::typed;
-pub(crate) use self::driver::rehearsal::Rehearsal;
+pub(crate) use self::driver::partial_run::PartialRun;
 pub use self::driver::subgraph::lens::Lens;
 pub use self::handles::{
-    AnyGraph, AnyState, CheckedThread, Cx, EditRequest, Flow, FlowState, Graph, IntoSubgraph, Past,
-    RunRequest, RunStream, Subgraph, SubgraphView, Thread, ThreadCheck, ToAnyGraph, TraceLog, TraceRecord,
-    flow,
+    AnyGraph, AnyState, CheckedThread, Cx, EditRequest, Flow, FlowState, Graph, IntoSubgraph, JsonSchemas,
+    Past, RunRequest, RunStream, Subgraph, SubgraphView, Thread, ThreadCheck, ToAnyGraph, TraceLog,
+    TraceRecord, flow,
 };
 pub use self::past::events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};
 pub use self::past::replay::{Difference, Divergence, Replay, ReplayRequest, Unverified, WhyUnverified};

@@ -47,6 +47,9 @@ pub trait ErasedState: Any + Send + Sync {
     /// When a logged write does not fit its field.
     fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError>;
 
+    /// See [`State::json_schema`].
+    fn json_schema(&self) -> Option<Json>;
+
     /// See [`State::update_from`].
     ///
     /// # Errors
@@ -132,6 +135,10 @@ impl<S: State> ErasedState for S {
     fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError> {
         let writes = writes.iter().map(S::Write::decode).collect::<Result<_, _>>()?;
         Ok(Box::new(S::Update::from_writes(writes)))
+    }
+
+    fn json_schema(&self) -> Option<Json> {
+        State::json_schema(self)
     }
 
     fn update_from(&self, values: &serde_json::Value) -> Result<Box<dyn ErasedUpdate>, JsonError> {

@@ -137,6 +137,11 @@ pub trait State: Clone + Send + Sync + 'static {
     /// The update that overwrites every field with this state's values.
     fn overwrite(self) -> Self::Update;
 
+    /// The JSON Schema of the type, where it derives `schemars::JsonSchema`; `None` otherwise.
+    fn json_schema(&self) -> Option<Json> {
+        None
+    }
+
     /// An update from an object, each member through the reducer of its field.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cases::{CaseError, Cases, Chosen};
 use crate::checkpoint::RouteRecord;
 use crate::error::BoxError;
-use crate::graph::program::{Branch, Played, Router};
+use crate::graph::program::{Branch, GivenOutcome, Router};
 use crate::node::{Code, Done, JsonOutcome};
 use crate::state::{ErasedState, FieldId, Json, JsonFields, JsonState, JsonUpdate, JsonWrite, StateUpdate};
 
@@ -52,8 +52,8 @@ pub(super) fn checked(code: Code, outcome: Outcome) -> Code {
 }
 
 /// The check of an outcome that is given in the place of a run.
-pub(super) fn played(outcome: Outcome) -> Played {
-    Played {
+pub(super) fn given(outcome: Outcome) -> GivenOutcome {
+    GivenOutcome {
         fits: |route| route.is::<()>() || route.is::<JsonOutcome>(),
         check: Arc::new(move |done, state| outcome.check(done, state)),
     }

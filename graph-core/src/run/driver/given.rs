@@ -32,7 +32,7 @@ pub(super) fn read(
     node: &NodeName,
     outcome: JsonOutcome,
 ) -> Result<Done, ThreadError> {
-    if code.played.is_some() {
+    if code.given.is_some() {
         // The node is described by data, and takes it as it is.
         return Ok(Output::<JsonState, _>::routed(outcome).into());
     }

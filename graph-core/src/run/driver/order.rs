@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::recording::Recording;
 use crate::checkpoint::{Checkpoint, IDEMPOTENCY_KEY};
 use crate::engine::Limits;
-use crate::id::{CheckpointId, InterruptId, RunId, ThreadId};
+use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Item, Tape};
 use crate::run::runtime::breakpoints::Wanted;
 use crate::run::runtime::error::ThreadError;
@@ -96,9 +96,11 @@ pub(crate) enum Verb {
     Refused(ThreadError),
     /// The unfinished work of the head.
     Resume,
+    /// One task of that work.
+    Task(TaskId),
     /// A new branch from this checkpoint.
     Rerun(Box<Checkpoint>),
-    /// The same, with answers.
+    /// The unfinished work of the head, with answers.
     Answer(Answers),
 }
 

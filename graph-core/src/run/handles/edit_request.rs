@@ -12,8 +12,8 @@ use super::any::AnyState;
 use crate::graph::{NodeRef, SelectNodes};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::node::{Done, IntoOutcome, JsonOutcome};
+use crate::run::driver::edit_as::edit_as;
 use crate::run::driver::given::{Given, Outcome};
-use crate::run::driver::play::play;
 use crate::run::runtime::error::RunError;
 use crate::run::runtime::shared::Runtime;
 use crate::state::State;
@@ -78,7 +78,7 @@ impl<S> IntoFuture for EditRequest<S> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, thread, outcomes, .. } = self;
-        Box::pin(play(runtime, thread, outcomes))
+        Box::pin(edit_as(runtime, thread, outcomes))
     }
 }
 

@@ -53,7 +53,8 @@ impl<S: StateForm> RunRequest<S> {
     pub(crate) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let order = Order {
             limits: runtime.limits,
-            lease: runtime.lease.clone(),
+            // The tasks of a superstep run side by side: whoever spreads them holds the thread.
+            lease: runtime.lease.clone().filter(|_| !matches!(verb, Verb::Task(_))),
             stops: Stops { step_timeout: runtime.step_timeout, ..Stops::default() },
             kept_bytes: runtime.kept_bytes,
             mode: if matches!(verb, Verb::Rerun(_)) { Mode::Anew } else { Mode::Live },

@@ -13,13 +13,13 @@ use super::past::Past;
 use super::request::RunRequest;
 use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Summary};
 use crate::graph::{NodeRef, START};
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
 use crate::node::IntoOutcome;
+use crate::run::driver::edit_as::edit_as_last;
 use crate::run::driver::order::{Answers, Verb};
-use crate::run::driver::play::play_last;
 use crate::run::past::events::PastEvents;
 use crate::run::past::replay::ReplayRequest;
-use crate::run::past::state::ThreadState;
+use crate::run::past::state::{TaskState, ThreadState, tasks_of};
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::history::History;
 use crate::run::runtime::shared::Runtime;
@@ -121,6 +121,66 @@ impl<S: StateForm> Thread<S> {
     /// again, and effects that succeeded are not repeated. On a finished thread it returns the stored result.
     pub fn resume(&self) -> RunRequest<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Resume)
+    }
+
+    /// The tasks of the superstep that is next, in merge order, with how far each is: results, failures and questions.
+    /// Empty when nothing is next.
+    ///
+    /// # Errors
+    /// When the thread never ran, or its store fails.
+    pub async fn tasks(&self) -> Result<Vec<TaskState>, ThreadError> {
+        let loaded = self.runtime.load(&self.id, At::Head).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
+        let mut tasks = tasks_of(&self.runtime.program, &loaded);
+        tasks.retain(|task| !task.node.is_start());
+        Ok(tasks)
+    }
+
+    /// Runs one pending task of the superstep that is next and records its result, without committing the superstep. The
+    /// other tasks can run at the same time, in this process or in others with the same store: so the tasks of a wide
+    /// superstep are spread over machines. [`resume`](Self::resume) then commits, and runs what is left.
+    ///
+    /// The run ends with [`Status::TaskRecorded`](crate::run::Status::TaskRecorded), or with
+    /// [`Status::Interrupted`](crate::run::Status::Interrupted) where the task asks. Retries, effects, timeouts and error
+    /// handlers are those of any run. It holds no lease of the thread unless the request is given one.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::reducer::Append;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Search { #[reducer(Append)] found: Vec<String> }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Search>::new("search");
+    /// # let web = g.node("web", || async { Search::update().found(["web"]) });
+    /// # let files = g.node("files", || async { Search::update().found(["files"]) });
+    /// # g.edge(START, web);
+    /// # g.edge(START, files);
+    /// # g.edge(web, END);
+    /// # g.edge(files, END);
+    /// # let searches = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = searches.thread("rust");
+    /// let run = thread.run(Search::update()).interrupt_before([web, files]).await?;
+    /// # assert_eq!(run.status.name(), "breakpoint");
+    /// for task in thread.tasks().await? {
+    ///     thread.run_task(task.id).await?; // or another process does
+    /// }
+    /// let search = thread.resume().await?.finished()?; // commits: no node runs again
+    /// assert_eq!(search.found, ["web", "files"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ThreadError::NoSuchTask`] when no pending task has this id, [`ThreadError::TaskRecorded`] when its result is
+    /// recorded already or another driver was faster, and [`RunError::Superseded`] when its superstep was committed in the
+    /// meantime.
+    pub fn run_task(&self, task: TaskId) -> RunRequest<S> {
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Task(task))
     }
 
     /// Answers the only open question, with a value or a reference to one, and continues.
@@ -264,14 +324,14 @@ impl<S: StateForm> Thread<S> {
 
     /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
     /// edited state, its route leads where it led, and its edges fire. Tasks that are next again keep what they
-    /// have done. No other node is played beside it; [`edit_as`](Self::edit_as) plays several.
+    /// have done. No other node is edited as beside it; [`edit_as`](Self::edit_as) takes several.
     ///
     /// [`edit`](Self::edit) is the simpler choice when nothing is to be decided anew.
     ///
     /// # Errors
     /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
     pub async fn edit_as_last(&self, update: S::Update) -> Result<CheckpointId, RunError> {
-        play_last(&self.runtime, &self.id, self.edited(update)?).await
+        edit_as_last(&self.runtime, &self.id, self.edited(update)?).await
     }
 
     /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
@@ -354,7 +414,7 @@ impl<S: State> Thread<S> {
     /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
     ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
     ///
-    /// Several nodes are played in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
+    /// Several nodes are edited as in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
     /// begins so, too.
     ///
     /// # Errors
@@ -369,7 +429,7 @@ impl<S: State> Thread<S> {
 
     /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
     ///
-    /// A node of a [described](crate::graph::Description) graph is played with what its function may return: a
+    /// A node of a [described](crate::graph::Description) graph takes what its function may return: a
     /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
     ///
     /// # Errors

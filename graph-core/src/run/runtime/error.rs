@@ -14,7 +14,7 @@ use crate::checkpoint::{InvalidName, Loaded, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
 use crate::graph::{Program, Topology};
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
 use crate::state::{CodecError, JsonError, LoadError, Misfit, suggestion};
 
 /// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
@@ -287,6 +287,23 @@ pub enum ThreadError {
         /// Why.
         reason: CodecError,
     },
+    /// No pending task of the thread has this id: its superstep was committed, or it is a task of another thread. Look at
+    /// [`tasks`](crate::run::Thread::tasks) again.
+    #[error("thread {thread} has no pending task {task}")]
+    NoSuchTask {
+        /// The thread.
+        thread: ThreadId,
+        /// The task.
+        task: TaskId,
+    },
+    /// The result of the task is recorded already, and counts. Run the other tasks, or `resume` the thread.
+    #[error("the result of task {task} of thread {thread} is recorded already")]
+    TaskRecorded {
+        /// The thread.
+        thread: ThreadId,
+        /// The task.
+        task: TaskId,
+    },
     /// A value that was given as JSON does not fit the state.
     #[error("{what} does not fit: {reason}")]
     Misfit {
@@ -356,6 +373,10 @@ pub enum ThreadError {
 }
 
 impl ThreadError {
+    pub(crate) fn no_such_task(thread: &ThreadId, task: TaskId) -> Self {
+        Self::NoSuchTask { thread: thread.clone(), task }
+    }
+
     /// An input or an edit is none of the graph.
     pub(crate) fn misfit(what: &str, misfit: Misfit) -> Self {
         let what = what.into();

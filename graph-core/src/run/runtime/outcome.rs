@@ -59,6 +59,9 @@ pub enum Status {
     Cancelled,
     /// The run stopped at a barrier because it was asked to: `thread.resume()` continues it.
     Drained,
+    /// The one task that was run has finished and its result is recorded: `thread.resume()` runs the other tasks of its
+    /// superstep and commits it. See [`run_task`](crate::run::Thread::run_task).
+    TaskRecorded,
 }
 
 impl Status {
@@ -72,6 +75,7 @@ impl Status {
             Self::LimitReached { .. } => "limit_reached",
             Self::Cancelled => "cancelled",
             Self::Drained => "drained",
+            Self::TaskRecorded => "task_recorded",
         }
     }
 }
@@ -193,6 +197,7 @@ fn how(status: &Status) -> String {
         Status::LimitReached { limit } => alloc::format!("it reached its limit of {limit} supersteps"),
         Status::Cancelled => "it was cancelled".into(),
         Status::Drained => "it was asked to stop at a barrier".into(),
+        Status::TaskRecorded => "it ran one task of its superstep".into(),
     }
 }
 
