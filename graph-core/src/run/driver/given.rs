@@ -11,7 +11,7 @@ use crate::graph::{NodeProgram, Program, Selected};
 use crate::id::NodeName;
 use crate::node::{Done, JsonOutcome, Output};
 use crate::run::runtime::error::ThreadError;
-use crate::state::{ErasedUpdate, Json, JsonError, JsonState, Logged, LoggedWrite, Misfit, Op};
+use crate::state::{ErasedUpdate, Json, JsonError, JsonState, Logged, LoggedWrite, Misfit, Op, suggestion};
 
 /// A node, with the outcome that an edit gives to it.
 pub(crate) struct Given {
@@ -66,7 +66,10 @@ fn update_of(
     let Some(overwritten) = overwritten else { return Ok(update) };
     let mut writes = update.encode().map_err(|error| misfit(Misfit::Codec(error)))?;
     for (name, value) in overwritten {
-        let no_field = || JsonError::NoSuchField { field: name.clone(), meant: alloc::string::String::new() };
+        let no_field = || JsonError::NoSuchField {
+            field: name.clone(),
+            meant: suggestion(name, program.schema.fields.iter().map(|field| field.name.as_str())),
+        };
         let field = program.schema.find(name).ok_or_else(|| misfit(Misfit::Json(no_field())))?;
         let value = Json::encode(value).map_err(|error| misfit(Misfit::Codec(error)))?;
         writes.push(LoggedWrite { field, write: Logged::Op(Op::Set(value)) });

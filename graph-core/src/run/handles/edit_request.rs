@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::any::AnyState;
+use super::thread::Thread;
 use crate::graph::{NodeRef, SelectNodes};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::node::{Done, IntoOutcome, JsonOutcome};
@@ -43,6 +44,40 @@ impl<S> EditRequest<S> {
         node.select(&mut selected);
         self.outcomes.push(Given { node: selected.remove(0), outcome });
         self
+    }
+}
+
+impl<S: State> Thread<S> {
+    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
+    /// update, its decision, or both. The node's routes, branches and edges say what follows.
+    ///
+    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
+    ///   none is left the superstep ends.
+    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
+    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
+    ///
+    /// Several nodes are edited as in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
+    /// begins so, too.
+    ///
+    /// # Errors
+    /// When it would drop work of others ([`ThreadError::WouldDrop`](crate::run::ThreadError::WouldDrop)), the routing fails, the writes conflict,
+    /// another run was faster, or the store fails.
+    pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
+    where
+        O: IntoOutcome<S, Route = R>,
+    {
+        EditRequest::<S>::new(self.shared_runtime(), self.id().clone()).and_as(node, outcome)
+    }
+
+    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
+    ///
+    /// A node of a [described](crate::graph::Description) graph takes what its function may return: a
+    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
+    ///
+    /// # Errors
+    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
+    pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
+        EditRequest::<S>::new(self.shared_runtime(), self.id().clone()).and_as_named(node, outcome)
     }
 }
 

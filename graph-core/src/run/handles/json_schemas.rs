@@ -27,8 +27,8 @@ pub struct JsonSchemas {
 }
 
 impl<S, C> Graph<S, C> {
-    /// The JSON Schemas of the state, the input and the output. A state that derives `schemars::JsonSchema` has them, and so
-    /// has every graph that is read from a description.
+    /// The JSON Schemas of the state, the input and the output. A state that derives `schemars::JsonSchema` has them, and
+    /// so has every graph that is read from a description.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
