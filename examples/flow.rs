@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
-use superstep::run::{FlowThread, ThreadError};
+use superstep::run::{FlowState, ThreadError};
 use superstep_examples::{ended, print, usage};
 
 #[derive(Serialize, Deserialize)]
@@ -66,20 +66,23 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         None if waits(&thread).await? => thread.resume().await?,
         None => thread.run(&3).await?,
     };
-    match (run.value, run.status) {
-        (Some(score), _) => print(format_args!("{} right; the best was {}", score.right, score.best))?,
-        (None, Status::Interrupted { interrupts }) => {
+    match &run.status {
+        Status::Finished => {
+            let score = run.finished()?;
+            print(format_args!("{} right; the best was {}", score.right, score.best))?;
+        }
+        Status::Interrupted { interrupts } => {
             print(interrupts[0].question::<String>()?)?;
             print("  cargo run --bin flow -- YOUR_ANSWER")?;
         }
-        (None, status) => print(format_args!("stopped: {status:?}"))?,
+        status => print(format_args!("stopped: {status:?}"))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns true if a question waits, or a run was cut short.
-async fn waits(thread: &FlowThread<u32, Score>) -> Result<bool, ThreadError> {
-    match thread.as_thread().head().await {
+async fn waits(thread: &Thread<FlowState<u32, Score>>) -> Result<bool, ThreadError> {
+    match thread.head().await {
         Ok(head) => Ok(!head.next().is_empty()),
         Err(ThreadError::NeverRan(_)) => Ok(false),
         Err(error) => Err(error),

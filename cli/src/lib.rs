@@ -51,6 +51,6 @@ mod topology;
 mod used;
 mod verbs;
 
-pub use debug::{Debuggable, Debugger, debugger};
+pub use debug::{Debugger, debugger};
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};

@@ -57,7 +57,7 @@ pub mod __private {
     pub use crate::reducer::{LastValue, Reducer, Transient};
     pub use crate::route::{Case, Example, Route};
     pub use crate::state::derived::{Codec, FieldList, NoWrite, Part, debug_update, lift, lower, no_field};
-    pub use crate::state::fitted::{Fitted, Fitting, Unfit, assert_reducer};
+    pub use crate::state::fitted::{Described, Fitted, Fitting, Undescribed, Unfit, assert_reducer};
     pub use crate::state::{
         CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Indexes, Input, IntoInput, IntoWrite,
         Json, Lifetime, Logged, LoggedWrite, Migration, Schema, State, StateUpdate, Update, Write, WriteKind,

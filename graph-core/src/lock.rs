@@ -71,7 +71,7 @@ impl<S: State, C> Locked for Graph<S, C> {
         let locked = programs.into_iter().map(|program| {
             let topology = program.description.topology.decode().expect("a topology is a JSON object");
             let locked = LockedGraph {
-                schema: program.schema.clone(),
+                schema: Schema::clone(&program.schema),
                 topology,
                 migrates_from: program.initial.older_versions(),
             };

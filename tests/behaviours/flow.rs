@@ -234,7 +234,7 @@ async fn b78_what_is_saved_may_differ_from_what_is_returned() {
             let said = thread.run(&()).await.unwrap().finished().unwrap();
             assert_eq!(said, format!("after {before}"));
         }
-        let head = thread.as_thread().head().await.unwrap();
+        let head = thread.head().await.unwrap();
         assert_eq!(head.state().saved().unwrap().as_str(), "3");
         assert_eq!(head.state().returned().unwrap().as_str(), "\"after 2\"");
     })
@@ -308,7 +308,8 @@ async fn a_value_of_another_type_is_an_error_that_says_so() {
         let text = text.shared_checkpointer(saver.clone()).thread("t");
         assert_eq!(text.run(&"a".to_owned()).await.unwrap().finished().unwrap(), "a");
         let number = flow("typed", |cx: Cx<u32>| async move { Returned::Ok(*cx.input()) });
-        let error = number.shared_checkpointer(saver).thread("t").resume().await.unwrap_err().to_string();
+        let run = number.shared_checkpointer(saver).thread("t").resume().await.unwrap();
+        let error = run.finished().unwrap_err().to_string();
         assert!(error.starts_with("what the flow returned on thread t does not decode: "), "{error}");
     })
     .await;
@@ -338,7 +339,7 @@ async fn a_flow_is_watched_like_a_graph() {
         cx.emit("half way", &50);
         Returned::Ok(1)
     });
-    let mut stream = told.run(&()).stream().unwrap();
+    let mut stream = told.run(&()).stream();
     let mut custom = Vec::new();
     while let Some(event) = stream.next().await {
         if let EventKind::Custom { name, data, .. } = event.kind {
@@ -390,7 +391,7 @@ async fn m11_a_copy_runs_the_effects_of_what_had_finished_again() {
         });
         let thread = once.shared_checkpointer(saver).thread("t");
         assert_eq!(thread.run(&1).await.unwrap().finished().unwrap(), 1);
-        let graph = thread.as_thread();
+        let graph = &thread;
         let history = graph.history().unwrap().collect().await.unwrap();
         let before = history.iter().find(|line| !line.next.is_empty()).unwrap();
         graph.at(before.id).await.unwrap().branch().await.unwrap();

@@ -2,6 +2,7 @@
 //!
 //! No test sleeps or reads a clock: tests that take time run on tokio's paused clock.
 
+mod any_graph;
 mod blocking;
 mod breakpoints;
 mod cache;
@@ -38,6 +39,7 @@ mod questions;
 mod replay;
 mod retrieval;
 mod run_once;
+mod run_task;
 mod runtime_values;
 mod s1_evaluator_loop;
 mod secrets;

@@ -8,8 +8,8 @@ use superstep::driver::state::Schema;
 use superstep::graph::{Description, NodeRef, Registry};
 use superstep::prelude::*;
 use superstep::run::{
-    CheckpointView, Flow, FlowRequest, FlowRun, FlowStream, FlowThread, History, Interrupt, Past, RunEvent,
-    RunRequest, RunStream, ThreadError, TraceLog,
+    AnyGraph, AnyState, CheckpointView, Flow, FlowState, History, Interrupt, Past, RunEvent, RunRequest,
+    RunStream, ThreadError, TraceLog,
 };
 use superstep::state::{Json, JsonFields, JsonState, JsonUpdate};
 
@@ -52,10 +52,12 @@ fn handles_and_results_cross_threads() {
 #[test]
 fn flows_and_described_graphs_cross_threads() {
     sends_and_syncs::<Flow<String, u32>>();
-    sends_and_syncs::<FlowThread<String, u32>>();
-    sends_and_syncs::<FlowRun<u32>>();
-    sends::<FlowRequest<u32>>();
-    sends::<FlowStream<u32>>();
+    sends_and_syncs::<Thread<FlowState<String, u32>>>();
+    sends_and_syncs::<Run<FlowState<String, u32>>>();
+    sends::<RunRequest<FlowState<String, u32>>>();
+    sends::<RunStream<FlowState<String, u32>>>();
+    sends_and_syncs::<AnyGraph>();
+    sends_and_syncs::<Run<AnyState>>();
     sends_and_syncs::<Cx<String>>();
     sends_and_syncs::<Registry<String>>();
     sends_and_syncs::<Description>();

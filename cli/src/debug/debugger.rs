@@ -11,7 +11,7 @@ use crate::screen::{Exit, Screen};
 use super::arguments;
 use super::progress::Progress;
 use super::session::{Session, quoted};
-use super::subject::{Debuggable, Erased};
+use superstep_core::run::{AnyGraph, ToAnyGraph};
 
 /// A debugger for these graphs and flows: every verb of the program `superstep`, and those that need the graphs' code:
 /// `run`, `resume`, `answer`, `replay`, `rerun` and `tail`. `migrate --check` loads all threads with the graphs' types.
@@ -39,14 +39,14 @@ use super::subject::{Debuggable, Erased};
 ///
 /// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those after
 /// its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
-pub fn debugger(graphs: &[&dyn Debuggable]) -> Debugger {
-    Debugger { graphs: graphs.iter().map(|graph| graph.erased()).collect(), program: None }
+pub fn debugger(graphs: &[&dyn ToAnyGraph]) -> Debugger {
+    Debugger { graphs: graphs.iter().map(|graph| graph.to_any_graph()).collect(), program: None }
 }
 
 /// The debugger of a program. Made by [`debugger`].
 #[must_use = "it does nothing until it is given arguments"]
 pub struct Debugger {
-    graphs: Vec<Erased>,
+    graphs: Vec<AnyGraph>,
     program: Option<String>,
 }
 
@@ -128,7 +128,7 @@ fn words_before(arguments: &[OsString]) -> String {
 
 impl fmt::Debug for Debugger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let graphs = self.graphs.iter().map(|graph| graph.graph.name().as_str());
+        let graphs = self.graphs.iter().map(|graph| graph.name().as_str());
         f.debug_set().entries(graphs).finish()
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! ```text
 //! debugger(&[&essays, &mails]) ─► Debugger ─ main, subcommand, run ─► arguments ─► a verb of superstep: reads the file
-//!                                                                          └─► a verb of a run ─► Session ─► Subject
-//!                                                                                  which file, which graph ┘     │
-//!                                                                              the graph without its type ◄──────┘
+//!                                                                          └─► a verb of a run ─► Session ─► AnyGraph
+//!                                                                                  which file, which graph ┘
 //! ```
 
 mod arguments;
@@ -13,8 +12,6 @@ mod known_secrets;
 mod progress;
 mod session;
 mod stopped;
-mod subject;
 mod verbs;
 
 pub use debugger::{Debugger, debugger};
-pub use subject::Debuggable;

@@ -88,7 +88,7 @@ impl<'w> Progress<'w> {
                 page.line(what(path, *step, node).into_iter().chain([emitted]));
             }
             EventKind::CheckpointSaved { step, source, .. } if path.is_empty() => {
-                if let Some(name) = by_hand(*source) {
+                if let Some(name) = edit_name(*source) {
                     page.line([plain(format!("{step:>6}  ")), span(NAME, name)]);
                 }
             }
@@ -103,8 +103,8 @@ impl<'w> Progress<'w> {
     }
 }
 
-/// What a checkpoint is called that no superstep led to.
-fn by_hand(source: Source) -> Option<&'static str> {
+/// The name of a checkpoint that no superstep led to.
+fn edit_name(source: Source) -> Option<&'static str> {
     match source {
         Source::Update => Some("an edit"),
         Source::Fork => Some("a branch"),

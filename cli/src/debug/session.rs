@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use serde_json::Value;
 use superstep_core::nonprinting::is_nonprinting;
 
 use crate::amend::thread_name;
@@ -15,35 +13,26 @@ use crate::source::{Place, Source};
 use crate::target::Target;
 use superstep_checkpoint::{CheckpointFile, SqliteSaver};
 use superstep_core::id::ThreadId;
-
-use super::stopped::no_input;
-use super::subject::{Erased, Subject};
+use superstep_core::run::AnyGraph;
 
 /// What all verbs of one debugger know.
 pub(super) struct Session {
-    pub(super) graphs: Vec<Erased>,
+    pub(super) graphs: Vec<AnyGraph>,
     /// How it was called: the words before the verb.
     pub(super) program: String,
 }
 
 /// One of the graphs, over the file that was meant.
 pub(super) struct Chosen<'s> {
-    graph: &'s Erased,
-    /// The graph over a file that is not its own.
-    elsewhere: Option<Box<dyn Subject>>,
+    graph: AnyGraph,
     program: &'s str,
     /// The file, if it is not the one that is looked into by default.
     file: Option<PathBuf>,
 }
 
 impl Chosen<'_> {
-    pub(super) fn subject(&self) -> &dyn Subject {
-        self.elsewhere.as_deref().unwrap_or(&*self.graph.graph)
-    }
-
-    /// The update that an input is.
-    pub(super) fn input(&self, given: Value) -> Result<Value, Failure> {
-        (self.graph.input)(given).map_err(no_input)
+    pub(super) fn graph(&self) -> &AnyGraph {
+        &self.graph
     }
 
     /// A command of this debugger for the same file, as a shell takes it.
@@ -59,14 +48,14 @@ impl Chosen<'_> {
 impl Session {
     /// The one file in which the graphs keep their threads, if there is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        let mut files = self.graphs.iter().filter_map(|graph| path_of(&*graph.graph));
+        let mut files = self.graphs.iter().filter_map(path_of);
         let first = files.next()?;
         files.all(|other| is_same(other, first)).then(|| first.to_owned())
     }
 
     /// The files in which the graphs keep their threads, as their savers read and write them.
     pub(super) fn own_files(&self) -> Vec<CheckpointFile> {
-        let savers = self.graphs.iter().filter_map(|graph| graph.graph.saver()?.as_any()?.downcast_ref());
+        let savers = self.graphs.iter().filter_map(|graph| graph.saver()?.as_any()?.downcast_ref());
         savers.filter_map(SqliteSaver::checkpoint_file).collect()
     }
 
@@ -75,7 +64,7 @@ impl Session {
         let files: Vec<String> = self
             .graphs
             .iter()
-            .filter_map(|graph| Some((graph.graph.name(), path_of(&*graph.graph)?)))
+            .filter_map(|graph| Some((graph.name(), path_of(graph)?)))
             .map(|(graph, path)| format!("{graph} in {}", path.display()))
             .collect();
         Failure::unusable(match files.is_empty() {
@@ -104,7 +93,7 @@ impl Session {
         }
         let found = Source::open(file).and_then(|source| source.thread(thread.as_str()));
         let thread = found.map_err(Failure::before_the_run)?;
-        let graph = self.graphs.iter().find(|given| given.graph.name().as_str() == thread.graph);
+        let graph = self.graphs.iter().find(|given| given.name().as_str() == thread.graph);
         let graph = graph.ok_or_else(|| {
             Failure::unusable(format!(
                 "thread {} belongs to graph {}, which the debugger was not given; it has {}",
@@ -128,14 +117,14 @@ impl Session {
         }
         thread_name(thread.as_str())?;
         let graph = match (named, &*self.graphs) {
-            (Some(name), graphs) => graphs.iter().find(|given| given.graph.name().as_str() == name),
+            (Some(name), graphs) => graphs.iter().find(|given| given.name().as_str() == name),
             (None, [only]) => Some(only),
             (None, _) => None,
         };
         let graph = graph.ok_or_else(|| {
             Failure::unusable(match named {
                 Some(name) => {
-                    let names = self.graphs.iter().map(|given| given.graph.name().as_str());
+                    let names = self.graphs.iter().map(|given| given.name().as_str());
                     format!("there is no graph {name}, but {}{}", self.names(), did_you_mean(name, names))
                 }
                 None => format!(
@@ -156,22 +145,22 @@ impl Session {
         Ok(all)
     }
 
-    async fn over<'s>(&'s self, graph: &'s Erased, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
-        let is_own = path_of(&*graph.graph).is_some_and(|own| is_same(own, file));
-        let elsewhere = match is_own {
-            true => None,
+    async fn over<'s>(&'s self, graph: &AnyGraph, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
+        let is_own = path_of(graph).is_some_and(|own| is_same(own, file));
+        let graph = match is_own {
+            true => graph.clone(),
             false => {
                 let saver: SqliteSaver = Target::open(file)?.saver;
-                Some(graph.graph.kept_in(Arc::new(saver)))
+                graph.clone().checkpointer(saver)
             }
         };
         let is_default = self.file().is_some_and(|own| is_same(&own, file));
         let file = (!is_default).then(|| file.to_path_buf());
-        Ok(Chosen { graph, elsewhere, program: &self.program, file })
+        Ok(Chosen { graph, program: &self.program, file })
     }
 
     fn names(&self) -> String {
-        let names: Vec<&str> = self.graphs.iter().map(|given| given.graph.name().as_str()).collect();
+        let names: Vec<&str> = self.graphs.iter().map(|given| given.name().as_str()).collect();
         names.join(", ")
     }
 
@@ -186,7 +175,7 @@ fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
     Ok(Source::open(file)?.reader.list_threads()?.threads.iter().any(|held| held.thread == *thread))
 }
 
-fn path_of(graph: &dyn Subject) -> Option<&Path> {
+fn path_of(graph: &AnyGraph) -> Option<&Path> {
     graph.saver()?.path()
 }
 

@@ -1,7 +1,5 @@
 //! Why a run did not come to its end.
 
-use std::fmt::Display;
-
 use crate::failure::Failure;
 use superstep_core::run::{RunError, ThreadError};
 
@@ -12,18 +10,6 @@ pub(super) enum Stopped {
     Refused(Failure),
     /// It failed.
     Failed(RunError),
-}
-
-impl Stopped {
-    /// The input is none of the graph.
-    pub(super) fn input(error: impl Display) -> Self {
-        Self::Refused(no_input(error))
-    }
-}
-
-/// Why a value is no input.
-pub(super) fn no_input(error: impl Display) -> Failure {
-    Failure::unusable(format!("the input does not fit: {error}"))
 }
 
 impl From<ThreadError> for Stopped {

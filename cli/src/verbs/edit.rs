@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use superstep_core::checkpoint::{Carried, Carrier, Loaded, Recorded};
-use superstep_core::engine::Play;
+use superstep_core::engine::EditAs;
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use superstep_core::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, SecretFields};
 use superstep_inspect::{Difference, diff};
@@ -122,9 +122,9 @@ impl Edit {
         let (id, run) = (amend::id(), RunId(amend::id().0));
         let AsNode { checkpoint, carried, pending } = match &self.node {
             Some(node) => {
-                let play = Play { node: node.as_str().into(), case: self.case.clone(), writes };
+                let as_node = EditAs { node: node.as_str().into(), case: self.case.clone(), writes };
                 let edited = loaded.checkpoint.edited(id, run, Vec::new(), Vec::new());
-                as_node::played(&place.thread, &loaded, &stored, &graph, &ran, edited, play)?
+                as_node::edit(&place.thread, &loaded, &stored, &graph, &ran, edited, as_node)?
             }
             None => {
                 let changes =

@@ -157,7 +157,7 @@ async fn what_takes_the_program_is_told() {
     let each = "where case Each of node choose leads depends on what it decides: that takes the program's own code; \
                 `thread.edit_as` does it from there";
     is("--as choose --case Each", 2, each);
-    is("--as both", 2, "playing both would drop what is next and did not follow from it: left, right");
+    is("--as both", 2, "an edit as both would drop what is next and did not follow from it: left, right");
     // One of the two has answered with hours, which are added at the barrier.
     let thread = work(&path).await.thread("t");
     let first = thread.head().await.unwrap().interrupts().remove(0);

@@ -167,7 +167,7 @@ async fn the_input_is_no_node_that_is_played() {
             (
                 Exit::Unusable,
                 &*format!(
-                    "error: {name} cannot be played: it is no node; the graph's nodes are plan, research, write, review\n"
+                    "error: there is no edit as {name}: it is no node; the graph's nodes are plan, research, write, review\n"
                 )
             )
         );

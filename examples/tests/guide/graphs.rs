@@ -1,6 +1,8 @@
 //! Snippets of `docs/graphs.md`.
 
+use serde_json::json;
 use superstep::prelude::*;
+use superstep::run::AnyGraph;
 
 #[derive(State, Clone, Debug, Default)]
 struct Greeting {
@@ -29,6 +31,20 @@ async fn a_graph_is_built_and_run() -> super::Result {
         greetings.mermaid(),
         "flowchart TD\n    n0((START))\n    n1((END))\n    n2[\"greet\"]\n    n0 --> n2\n    n2 --> n1\n"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_graph_is_run_without_its_types() -> super::Result {
+    let mut g = StateGraph::<Greeting>::new("greeting");
+    let greet = g.node("greet", greet);
+    g.edge(START, greet);
+    g.edge(greet, END);
+    let greetings = g.compile()?.checkpointer(MemorySaver::new());
+
+    let graphs: Vec<AnyGraph> = vec![greetings.erased()];
+    let run = graphs[0].thread("ada").run(json!({ "name": "Ada" })).await?;
+    assert_eq!(run.finished()?.to_json(), json!({ "name": "Ada", "text": "Hello, Ada!" }));
     Ok(())
 }
 

@@ -24,7 +24,7 @@ use superstep::nodes::model::Scripted;
 /// Returns the text of an event that is a piece of an agent's reply.
 fn token(event: &RunEvent) -> Option<String> {
     match ModelChunk::of(event)? {
-        ModelChunk { purpose: Purpose::Agent, event: ModelEvent::TextDelta { text } } => Some(text),
+        ModelChunk { purpose: Purpose::Agent, event: ModelEvent::TextDelta { text }, .. } => Some(text),
         _ => None,
     }
 }

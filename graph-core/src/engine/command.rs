@@ -72,6 +72,8 @@ pub enum Ending {
     Finished,
     /// Tasks wait for answers.
     Interrupted,
+    /// The one task that was to run is recorded; its superstep is not committed.
+    TaskRecorded,
     /// This task failed; the rest is resumable.
     Failed {
         /// Which.

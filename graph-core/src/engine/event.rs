@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::phase::Barrier;
 use super::plan::Arrivals;
-use super::task::{PlannedTask, TaskNumber};
+use super::task::{Entry, PlannedTask, Status, TaskNumber};
 use crate::checkpoint::{Committed, Loaded};
 use crate::graph::Targets;
 
@@ -70,6 +70,8 @@ pub enum Begin {
     },
     /// With the unfinished work of a checkpoint.
     Resume(Restored),
+    /// With one task of that work: the others are left alone, and the superstep is not committed.
+    Task(Restored, TaskNumber),
 }
 
 /// The unfinished work of a checkpoint.
@@ -85,6 +87,21 @@ pub struct Restored {
     pub finished: Vec<(TaskNumber, Targets)>,
     /// Tasks whose node failed before, by position: what is left to run is its error handler.
     pub failed: Vec<TaskNumber>,
+}
+
+impl Restored {
+    /// Makes these tasks the next ones of a superstep, and returns the joins that wait.
+    pub(super) fn fill(self, next: &mut Vec<Entry>) -> Arrivals {
+        next.clear();
+        next.extend(self.tasks.into_iter().map(Entry::waiting));
+        for task in self.failed {
+            next[task.index()].status = Status::Failed;
+        }
+        for (task, targets) in self.finished {
+            next[task.index()].status = Status::Finished(targets);
+        }
+        self.joins
+    }
 }
 
 /// The next step that a node's policies allow after a failed attempt.

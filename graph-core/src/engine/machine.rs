@@ -23,6 +23,7 @@ use crate::graph::{NodeId, Targets, Topology};
 /// |---|---|---|
 /// | Idle | `Begin(Input)` | Barrier |
 /// | Idle | `Begin(Resume)` | Running: `Run`, `HandOver` |
+/// | Idle | `Begin(Task)` | Running: `Run` or `HandOver` of that task; its end is followed by `Record` and Stopped |
 /// | Running | `AttemptFailed` | Running: `Retry`, or `RecordFailure` and `HandOver`; else Stopped: `Fail`, `Abort` |
 /// | Running | the last task finished | Barrier; where something was recorded, Settling: `Settle` |
 /// | Settling | `Settled` | Barrier; where another driver was faster with a result, Reloading: `Reload` |
@@ -50,6 +51,8 @@ pub struct Machine {
     /// User supersteps that may still begin in this run.
     remaining: u64,
     draining: bool,
+    /// Only one task is to run.
+    one_task: bool,
     breakpoints: Option<Box<Pauses>>,
 }
 
@@ -87,6 +90,7 @@ impl Machine {
             phase: Phase::Idle,
             remaining: limits.recursion,
             draining: false,
+            one_task: false,
             breakpoints: None,
         }
     }
@@ -121,6 +125,7 @@ impl Machine {
         self.phase = match (event, replace(&mut self.phase, Phase::Idle)) {
             (Event::Begin(Begin::Input { last_step }), Phase::Idle) => self.input(last_step),
             (Event::Begin(Begin::Resume(restored)), Phase::Idle) => self.resume(restored, None),
+            (Event::Begin(Begin::Task(restored, task)), Phase::Idle) => self.begin_task(restored, task),
             (Event::Begin(Begin::Resume(restored)), Phase::Adopting(ours)) => {
                 self.resume(restored, Some(ours))
             }
@@ -226,24 +231,29 @@ impl Machine {
         Phase::Barrier(barrier)
     }
 
+    /// Begins with one task of stored work.
+    fn begin_task(&mut self, restored: Restored, task: TaskNumber) -> Phase {
+        self.one_task = true;
+        let mut barrier = Barrier::new(restored.step, Source::Loop);
+        self.joins = restored.fill(&mut barrier.next);
+        for (number, entry) in TaskNumber::all().zip(&mut barrier.next) {
+            if number != task {
+                entry.status = Status::LeftAlone;
+            }
+        }
+        self.run(barrier, false)
+    }
+
     /// Begins with stored work. `ours` is the superstep that another driver of the run was faster with.
     fn resume(&mut self, restored: Restored, ours: Option<Box<Barrier>>) -> Phase {
-        let Restored { step, tasks, joins, finished, failed } = restored;
-        self.joins = joins;
+        let step = restored.step;
         // The checkpoint of this superstep is a barrier like any other. Any other checkpoint is where the run begins.
         let passed = ours.as_ref().is_some_and(|ours| ours.step == step);
         // The same superstep once more, with results of another driver.
         let again = ours.as_ref().is_some_and(|ours| ours.step == step + 1);
         let mut barrier = ours.unwrap_or_else(|| Barrier::new(step, Source::Loop));
         barrier.step = step;
-        barrier.next.clear();
-        barrier.next.extend(tasks.into_iter().map(Entry::waiting));
-        for task in failed {
-            barrier.next[task.index()].status = Status::Failed;
-        }
-        for (task, targets) in finished {
-            barrier.next[task.index()].status = Status::Finished(targets);
-        }
+        self.joins = restored.fill(&mut barrier.next);
         if passed { self.pass(barrier) } else { self.run(barrier, again) }
     }
 
@@ -298,6 +308,7 @@ impl Machine {
         }
         let Running { barrier, open, paused, recorded, outrun, .. } = superstep;
         match (open, paused, recorded) {
+            (0, false, _) if self.one_task => self.stop(Ending::TaskRecorded, barrier.ran),
             (0, true, _) => self.stop(Ending::Interrupted, barrier.ran),
             (0, false, true) => {
                 self.commands.push_back(Command::Settle);
@@ -309,7 +320,8 @@ impl Machine {
     }
 
     fn finished(&mut self, mut superstep: Running, task: TaskNumber, targets: Targets) -> Phase {
-        if superstep.end(task, Status::Finished(targets)) && (superstep.open > 0 || superstep.paused) {
+        let is_recorded = |superstep: &Running| superstep.open > 0 || superstep.paused || self.one_task;
+        if superstep.end(task, Status::Finished(targets)) && is_recorded(&superstep) {
             // The last task of a superstep goes straight into the checkpoint.
             self.commands.push_back(Command::Record { task });
             superstep.recorded = true;

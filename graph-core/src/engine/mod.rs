@@ -15,11 +15,11 @@ pub mod barrier;
 mod breakpoint;
 mod command;
 mod defer;
+mod edit_as;
 mod event;
 mod machine;
 mod phase;
 mod plan;
-mod play;
 pub mod restore;
 mod task;
 #[cfg(test)]
@@ -27,10 +27,11 @@ mod wires;
 
 pub use breakpoint::{Break, Breakpoints, NodeSet};
 pub use command::{Command, Ending};
+pub use edit_as::{CannotEditAs, EditAs, Edited, edit_as};
+#[cfg(feature = "tokio")]
+pub(crate) use edit_as::{NoPlan, Plan, plan as plan_edit};
 pub use event::{Begin, Event, Failure, Head, Restored};
 pub use machine::{Limits, Machine};
 pub use phase::Barrier;
 pub use plan::Arrivals;
-pub(crate) use play::not_led_by;
-pub use play::{CannotPlay, Play, Played, play};
 pub use task::{PlannedTask, TaskNumber};

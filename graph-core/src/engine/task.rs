@@ -77,6 +77,8 @@ pub(super) enum Status {
     Finished(Targets),
     /// It asked and waits for answers.
     Paused,
+    /// It is not this run's.
+    LeftAlone,
     /// It failed for good, or was cancelled.
     Ended,
 }

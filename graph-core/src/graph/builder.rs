@@ -286,7 +286,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             topology: Arc::new(topology),
             nodes,
             schema_fingerprint: self.schema.fingerprint(),
-            schema: self.schema,
+            schema: Arc::new(self.schema),
             initial: Arc::new(self.initial),
             description,
             exit: self.exit,

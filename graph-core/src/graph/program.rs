@@ -26,7 +26,7 @@ pub struct Program {
     /// The names of the nodes, by position, which tasks use.
     pub(crate) names: Arc<[NodeName]>,
     pub(crate) nodes: Vec<NodeProgram>,
-    pub(crate) schema: Schema,
+    pub(crate) schema: Arc<Schema>,
     pub(crate) schema_fingerprint: Fingerprint,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,
@@ -52,13 +52,13 @@ pub(crate) struct NodeProgram {
     /// The graph that the node runs, if it is a subgraph.
     pub(crate) subgraph: Option<Arc<Program>>,
     pub(crate) handler: Option<Handler>,
-    /// The check of a result that is given instead of running the node, if the node is described by data.
-    pub(crate) played: Option<Played>,
+    /// The check of an outcome that is given instead of a run, if the node is described by data.
+    pub(crate) given: Option<GivenOutcome>,
 }
 
 /// Converts a given result into the one that the node's code would have returned.
 #[derive(Clone)]
-pub(crate) struct Played {
+pub(crate) struct GivenOutcome {
     /// Returns `true` if the decision is of a type that the code could return.
     pub(crate) fits: fn(&(dyn Any + Send)) -> bool,
     pub(crate) check: Arc<Check>,

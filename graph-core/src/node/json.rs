@@ -61,6 +61,13 @@ fn empty() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
+/// An outcome that only writes.
+impl From<Value> for JsonOutcome {
+    fn from(update: Value) -> Self {
+        Self::update(update)
+    }
+}
+
 impl IntoOutcome<JsonState> for JsonOutcome {
     type Route = Self;
 

@@ -9,7 +9,8 @@
 //!                          ├─ events ─► PastEvents ─ follow(feed) ─► Followed
 //!                          └─ state, edit, edit_as, input, discard_pending
 //!
-//! flow(name, code) ─► Flow: the same for plain async code, as a graph of one node
+//! flow(name, code) ─► Flow: plain async code, as a graph of one node
+//! graph.erased() ─► AnyGraph: any graph, without the type of its state
 //! ```
 //!
 //! Its rooms know each other one way:
@@ -28,11 +29,11 @@ mod runtime;
 pub use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::driver::order::typed;
-pub(crate) use self::driver::rehearsal::Rehearsal;
+pub(crate) use self::driver::partial_run::PartialRun;
 pub use self::driver::subgraph::lens::Lens;
 pub use self::handles::{
-    CheckedThread, Cx, EditRequest, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, Graph,
-    IntoSubgraph, Past, RunRequest, RunStream, Subgraph, SubgraphView, Thread, ThreadCheck, TraceLog,
+    AnyGraph, AnyState, CheckedThread, Cx, EditRequest, Flow, FlowState, Graph, IntoSubgraph, JsonSchemas,
+    Past, RunRequest, RunStream, Subgraph, SubgraphView, Thread, ThreadCheck, ToAnyGraph, TraceLog,
     TraceRecord, flow,
 };
 pub use self::past::events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};

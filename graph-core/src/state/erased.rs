@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
+use super::dynamic::JsonError;
 use super::indexes::Indexes;
 use super::json::{CodecError, Json};
 use super::migration::{self, LoadError};
@@ -45,6 +46,15 @@ pub trait ErasedState: Any + Send + Sync {
     /// # Errors
     /// Returns an error if a logged write does not fit its field.
     fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError>;
+
+    /// See [`State::json_schema`].
+    fn json_schema(&self) -> Option<Json>;
+
+    /// See [`State::update_from`].
+    ///
+    /// # Errors
+    /// See there.
+    fn update_from(&self, values: &serde_json::Value) -> Result<Box<dyn ErasedUpdate>, JsonError>;
 
     /// See [`State::encode_field`].
     ///
@@ -125,6 +135,14 @@ impl<S: State> ErasedState for S {
     fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError> {
         let writes = writes.iter().map(S::Write::decode).collect::<Result<_, _>>()?;
         Ok(Box::new(S::Update::from_writes(writes)))
+    }
+
+    fn json_schema(&self) -> Option<Json> {
+        State::json_schema(self)
+    }
+
+    fn update_from(&self, values: &serde_json::Value) -> Result<Box<dyn ErasedUpdate>, JsonError> {
+        Ok(Box::new(State::update_from(self, values)?))
     }
 
     fn encode_field(&self, field: FieldId) -> Result<Json, CodecError> {

@@ -1,4 +1,4 @@
-//! Fitted reducers, which the expansion of `#[derive(State)]` names instead of the user's. Not public API.
+//! Reducers of fields and schemas of states, as the expansion of `#[derive(State)]` names them. Not public API.
 //!
 //! The write types of a derived state are projections, such as `<Append as Reducer<Vec<u8>>>::Write`. If a reducer
 //! does not fit its field, the projection has no type, and rustc reports an error wherever the expansion or its
@@ -7,12 +7,14 @@
 
 use core::marker::PhantomData;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::json::CodecError;
+use super::json::{CodecError, Json};
 use super::op::Op;
 use super::schema::{Lifetime, Writers};
+use crate::node::schema_of;
 use crate::reducer::{Indexed, Reducer};
 
 /// The reducer `R` if it fits its field, otherwise a reducer that replaces the value.
@@ -70,4 +72,21 @@ impl<T: Send + 'static, R: 'static> Reducer<T> for Fitted<R, false> {
     fn reduce(current: &mut T, write: T) {
         *current = write;
     }
+}
+
+/// Its constant `JSON_SCHEMA` makes the JSON Schema of `T`: the inherent one where `T` has one, that of
+/// [`Undescribed`] otherwise.
+pub struct Described<T>(PhantomData<T>);
+
+/// The fallback of the inherent constant.
+pub trait Undescribed {
+    /// `None`: the type has no schema.
+    const JSON_SCHEMA: Option<fn() -> Json> = None;
+}
+
+impl<T> Undescribed for Described<T> {}
+
+impl<T: JsonSchema> Described<T> {
+    /// Makes the schema.
+    pub const JSON_SCHEMA: Option<fn() -> Json> = Some(schema_of::<T>);
 }

@@ -21,6 +21,7 @@ mod field;
 mod finite;
 #[doc(hidden)]
 pub mod fitted;
+mod form;
 mod from_json;
 mod indexes;
 mod json;
@@ -42,6 +43,11 @@ pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
+pub use form::StateForm;
+#[cfg(feature = "tokio")]
+pub(crate) use form::sealed;
+#[doc(hidden)]
+pub use form::{Misfit, ReadInput};
 pub use indexes::Indexes;
 pub use json::{CodecError, Json};
 pub use limits::{Excess, SizeLimits};
@@ -131,6 +137,11 @@ pub trait State: Clone + Send + Sync + 'static {
     /// Returns the update that overwrites every field with this state's values.
     fn overwrite(self) -> Self::Update;
 
+    /// Returns the JSON Schema of the type, if it derives `schemars::JsonSchema`; `None` otherwise.
+    fn json_schema(&self) -> Option<Json> {
+        None
+    }
+
     /// Creates an update from an object: each member is written through the reducer of its field.
     ///
     /// # Errors
@@ -218,20 +229,20 @@ pub trait FieldWrite: Sized + Send + 'static {
     message = "`{Self}` is not an input of a graph over `{S}`",
     note = "pass an update (`{S}::update().field(value)`) or, for a new thread, a whole `{S}`"
 )]
-pub trait IntoInput<S: State> {
+pub trait IntoInput<S: StateForm> {
     /// Converts the input to an update, and determines whether the thread may already have a state.
     fn into_input(self) -> Input<S>;
 }
 
 /// An input that is ready to be applied.
-pub enum Input<S: State> {
+pub enum Input<S: StateForm> {
     /// An update that goes through the reducers, on a new thread or on top of an existing state.
     Update(S::Update),
     /// A whole state, which only a new thread accepts.
     State(S::Update),
 }
 
-impl<S: State> Debug for Input<S> {
+impl<S: StateForm> Debug for Input<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Update(_) => "Input::Update",

@@ -17,8 +17,8 @@ use super::file;
 use super::journal::Journal;
 use crate::checkpoint::{At, CheckpointerExt};
 use crate::node::{Deck, Recording};
-use crate::run::{Flow, Graph, Thread, ThreadError};
-use crate::state::{SizeLimits, State};
+use crate::run::{Graph, Thread, ThreadError};
+use crate::state::{SizeLimits, StateForm};
 
 /// The variable that has missing cassettes recorded, and existing ones recorded again.
 const UPDATE: &str = "UPDATE_CASSETTES";
@@ -79,7 +79,7 @@ impl Cassette {
     ///
     /// # Errors
     /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
-    pub async fn of<S: State>(thread: &Thread<S>) -> Result<Self, ThreadError> {
+    pub async fn of<S: StateForm>(thread: &Thread<S>) -> Result<Self, ThreadError> {
         let saver = thread.saver()?;
         let mut journal = Journal::new(thread.id().clone(), At::Head);
         while let Some((thread, at)) = journal.wanted() {
@@ -257,19 +257,11 @@ impl Cassette {
     }
 }
 
-impl<S: State, C> Graph<S, C> {
+impl<S, C> Graph<S, C> {
     /// Replaces the outside world with a cassette, in this graph and its subgraphs: see [`Cassette`]. For tests.
     #[must_use]
     pub fn with_cassette(self, cassette: &Cassette) -> Self {
         self.with(|runtime| runtime.deck = Some(Arc::clone(&cassette.deck)))
-    }
-}
-
-impl<I, O> Flow<I, O> {
-    /// Replaces the outside world with a cassette: see [`Cassette`]. For tests.
-    #[must_use]
-    pub fn with_cassette(self, cassette: &Cassette) -> Self {
-        self.map_graph(|graph| graph.with_cassette(cassette))
     }
 }
 

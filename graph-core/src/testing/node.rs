@@ -21,7 +21,7 @@ use crate::graph::{SelectNodes, Selected};
 use crate::id::NodeName;
 use crate::node::{Deck, Level, Recording, What};
 use crate::run::{
-    EventKind, Graph, Observer, Rehearsal, RunError, RunEvent, Runtime, Status, named_write, typed,
+    EventKind, Graph, Observer, PartialRun, RunError, RunEvent, Runtime, Status, named_write, typed,
 };
 use crate::state::{ErasedState, Json, State};
 
@@ -236,15 +236,15 @@ impl<S: State> NodeTest<S> {
         self.runtime.deck.clone_from(&deck);
         let told = Arc::new(Told::default());
         let task = NextTask { node: name.clone(), cause, input: self.item };
-        let rehearsal = Rehearsal {
+        let partial = PartialRun {
             state: self.state.unwrap_or_else(|| Arc::clone(&program.initial)),
             frontier: Frontier { tasks: std::vec![task], ..Frontier::default() },
             step: 0,
             observers: std::vec![Arc::clone(&told) as Arc<dyn Observer>],
             runtime: self.runtime,
         };
-        let rehearsed = rehearsal.run(1).await?;
-        let (asked, failure) = match rehearsed.status {
+        let ended = partial.run(1).await?;
+        let (asked, failure) = match ended.status {
             Ok(Status::Interrupted { interrupts }) => (interrupts, None),
             Ok(_) => (Vec::new(), None),
             Err(RunError::Node(failure)) => (Vec::new(), Some(failure)),
@@ -255,7 +255,7 @@ impl<S: State> NodeTest<S> {
         if !effects.is_empty() {
             return Err(RunError::UnusedEffects { node: name, effects, failure: failure.map(Box::new) });
         }
-        let checkpoint = rehearsed.head.checkpoint;
+        let checkpoint = ended.head.checkpoint;
         let record = checkpoint.tasks.into_iter().next();
         let writes = record.iter().flat_map(|record| &record.writes);
         let Emitted { custom, messages } =
@@ -266,7 +266,7 @@ impl<S: State> NodeTest<S> {
         };
         Ok(NodeRun {
             node: name,
-            state: typed(rehearsed.state),
+            state: typed(ended.state),
             writes: writes.map(|write| named_write(write, &program.schema)).collect(),
             case: record.as_ref().and_then(|record| record.route.as_ref()).map(|route| route.case.clone()),
             route: record.as_ref().and_then(|record| record.route.as_ref()).map(|route| route.value.clone()),
@@ -280,7 +280,7 @@ impl<S: State> NodeTest<S> {
             asked,
             custom,
             messages,
-            effects: rehearsed.begun.effects.into_iter().filter(|effect| effect.id.is_users()).collect(),
+            effects: ended.begun.effects.into_iter().filter(|effect| effect.id.is_users()).collect(),
         })
     }
 }

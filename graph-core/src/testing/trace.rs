@@ -17,7 +17,7 @@ use crate::checkpoint::{At, CheckpointerExt};
 use crate::graph::Program;
 use crate::id::RunId;
 use crate::run::{Graph, Thread, ThreadError, TraceLog, TraceRecord};
-use crate::state::{LoggedWrite, State};
+use crate::state::{LoggedWrite, StateForm};
 
 /// The tasks that ran, for assertions in a test.
 ///
@@ -76,7 +76,7 @@ impl Trace {
     ///
     /// # Errors
     /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
-    pub async fn of<S: State>(thread: &Thread<S>) -> Result<Self, ThreadError> {
+    pub async fn of<S: StateForm>(thread: &Thread<S>) -> Result<Self, ThreadError> {
         let saver = thread.saver()?;
         let mut journal = Journal::new(thread.id().clone(), At::Head);
         while let Some((thread, at)) = journal.wanted() {
@@ -88,7 +88,7 @@ impl Trace {
     /// Reads the trace of a run of `graph` from a log. Here each attempt of a task counts as a call of its own,
     /// even a failed one.
     #[must_use]
-    pub fn of_run<S: State, C>(graph: &Graph<S, C>, log: &TraceLog, run: RunId) -> Self {
+    pub fn of_run<S, C>(graph: &Graph<S, C>, log: &TraceLog, run: RunId) -> Self {
         let nodes = nodes(&graph.runtime().program);
         let calls = log.of(run);
         Self { ran: calls.iter().filter_map(|call| ran(call, &calls, &nodes)).collect(), nodes }

@@ -21,7 +21,7 @@ use super::difference::differences;
 use super::error::TurnError;
 use crate::checkpoint::{Cause, Frontier, NextTask};
 use crate::id::START_NAME;
-use crate::run::{Graph, NamedWrite, Rehearsal, RunError, Runtime, Status, typed};
+use crate::run::{Graph, NamedWrite, PartialRun, RunError, Runtime, Status, typed};
 use crate::state::{
     ErasedState, FieldId, FieldValue, Json, Lifetime, Logged, LoggedWrite, Op, Schema, SecretTexts, State,
 };
@@ -147,29 +147,28 @@ impl<S: State> TurnTest<S> {
             cassette.deck.hide(&hidden);
             runtime.deck = Some(Arc::clone(&cassette.deck));
         }
-        let rehearsal = Rehearsal { runtime, state, frontier, step, observers: Vec::new() };
-        let rehearsed = rehearsal.run(supersteps).await?;
-        let taken =
-            u64::try_from(rehearsed.head.checkpoint.step - rehearsed.begun.checkpoint.step).unwrap_or(0);
-        let status = rehearsed.status?;
+        let partial = PartialRun { runtime, state, frontier, step, observers: Vec::new() };
+        let ended = partial.run(supersteps).await?;
+        let taken = u64::try_from(ended.head.checkpoint.step - ended.begun.checkpoint.step).unwrap_or(0);
+        let status = ended.status?;
         if taken < supersteps {
             return Err(TurnError::Short { supersteps, taken, status: Box::new(status) });
         }
         if let Some(expected) = expected {
-            reader.learn(&mut hidden, &*rehearsed.state)?;
+            reader.learn(&mut hidden, &*ended.state)?;
             if let Some(cassette) = &cassette {
                 hidden.learn_all(&cassette.deck.secrets());
             }
-            reader.compare(&expected, &*rehearsed.state, &hidden)?;
+            reader.compare(&expected, &*ended.state, &hidden)?;
         }
-        let led: Vec<String> = rehearsed.head.checkpoint.frontier.nodes().map(ToString::to_string).collect();
+        let led: Vec<String> = ended.head.checkpoint.frontier.nodes().map(ToString::to_string).collect();
         if let Some(expected) = next.filter(|expected| *expected != led) {
             return Err(TurnError::LeadsElsewhere { expected, led });
         }
         if let Some(cassette) = &cassette {
             cassette.finish()?;
         }
-        Ok(typed(rehearsed.state))
+        Ok(typed(ended.state))
     }
 }
 

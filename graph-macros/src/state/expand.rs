@@ -79,6 +79,11 @@ fn state_impl(state: &State) -> TokenStream {
 
             #migration
 
+            fn json_schema(&self) -> #private::Option<#private::Json> {
+                use #private::Undescribed as _;
+                #private::Described::<Self>::JSON_SCHEMA.map(|schema| schema())
+            }
+
             fn overwrite(self) -> Self::Update {
                 #writes
             }

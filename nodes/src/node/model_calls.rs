@@ -27,6 +27,8 @@ pub(super) struct ModelCalls {
     info: TaskInfo,
     made: Mutex<Ledger>,
     waited_ms: AtomicU64,
+    /// The number of calls so far whose reply becomes no message.
+    unwritten: AtomicU64,
 }
 
 /// The record of a call.
@@ -55,6 +57,7 @@ impl ModelCalls {
             info: task.extract(),
             made: Mutex::default(),
             waited_ms: AtomicU64::new(0),
+            unwritten: AtomicU64::new(0),
         }
     }
 
@@ -90,6 +93,12 @@ impl ModelCalls {
         MessageId::new(format!("{}.{part}", self.message_id()))
     }
 
+    /// Returns an id for the reply of a call that becomes no message: another one for each call of the task.
+    fn unwritten_id(&self, purpose: Purpose) -> MessageId {
+        let number = self.unwritten.fetch_add(1, Ordering::Relaxed);
+        self.message_id_of(format_args!("{purpose}.{number}"))
+    }
+
     /// Tells whether an error should be left to the node's retry policy: it may pass, and there is an attempt left.
     pub(super) fn is_worth_another_attempt(&self, error: &ModelError) -> bool {
         error.is_retryable() && !self.info.is_last_attempt()
@@ -105,8 +114,8 @@ impl ModelCalls {
         self.effects.run(name, effect).await
     }
 
-    /// Calls the model, or returns its recorded reply. The calls of one task are distinguished by their purpose and their
-    /// order.
+    /// Calls the model for the message that the task writes, or returns its recorded reply. The calls of one task are
+    /// distinguished by their purpose and their order.
     pub(super) async fn ask(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -115,14 +124,16 @@ impl ModelCalls {
         self.ask_and_tell(model, request, None).await
     }
 
-    /// Calls the model as [`ask`](Self::ask) does, for a node that continues after a failed call: the model's error is the
-    /// inner one.
+    /// Calls the model as [`ask`](Self::ask) does, for the message with this id and for a node that continues after a
+    /// failed call: the model's error is the inner one.
     pub(super) async fn try_ask(
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        message: MessageId,
     ) -> Result<Result<ModelReply, ModelError>, NodeError> {
-        Ok(self.try_call(model, request, String::new()).await?.map(|(reply, _)| reply))
+        let answered = self.whole(model, request, message, String::new(), None).await?;
+        Ok(answered.map(|(reply, _)| reply))
     }
 
     /// Calls the model as [`try_ask`](Self::try_ask) does, for calls that may differ from one attempt to the next, as failed
@@ -134,7 +145,8 @@ impl ModelCalls {
     ) -> Result<Result<ModelReply, ModelError>, NodeError> {
         let json = serde_json::to_vec(&request).map_err(NodeError::terminal)?;
         let key = blake3::hash(&json).to_hex()[..32].to_owned();
-        Ok(self.try_call(model, request, key).await?.map(|(reply, _)| reply))
+        let message = self.unwritten_id(request.purpose);
+        Ok(self.whole(model, request, message, key, None).await?.map(|(reply, _)| reply))
     }
 
     /// Calls the model as [`try_ask`](Self::try_ask) does, and tells whether the reply was taken from the record.
@@ -143,7 +155,8 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
-        self.try_call(model, request, String::new()).await
+        let message = self.unwritten_id(request.purpose);
+        self.whole(model, request, message, String::new(), None).await
     }
 
     /// Calls the model as [`ask`](Self::ask) does, and passes each tool call to `tell` as soon as its input is complete, in the
@@ -154,18 +167,9 @@ impl ModelCalls {
         request: ModelRequest,
         tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, NodeError> {
-        let (reply, _) = self.whole(model, request, String::new(), tell).await?.map_err(failure)?;
+        let (reply, _) =
+            self.whole(model, request, self.message_id(), String::new(), tell).await?.map_err(failure)?;
         Ok(reply)
-    }
-
-    /// Makes a call that the node can do without, and counts it if it was answered.
-    async fn try_call(
-        &self,
-        model: &Arc<dyn ChatModel>,
-        request: ModelRequest,
-        key: String,
-    ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
-        self.whole(model, request, key, None).await
     }
 
     /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued, [`CONTINUATIONS`] times at
@@ -174,6 +178,7 @@ impl ModelCalls {
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        message: MessageId,
         key: String,
         mut tell: Option<Tell<'_>>,
     ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
@@ -186,7 +191,7 @@ impl ModelCalls {
                 Some(tell) => Some(&mut **tell),
                 None => None,
             };
-            let (recorded, is_recorded) = match self.call(model, next, key.clone(), tell).await {
+            let (recorded, is_recorded) = match self.call(model, next, &message, key.clone(), tell).await {
                 Ok(answered) => answered,
                 Err(error) => return Ok(Err(error)),
             };
@@ -200,7 +205,7 @@ impl ModelCalls {
                 return Ok(Ok((reply, all_recorded)));
             }
             continuations += 1;
-            next = request.clone().continuing(reply.clone().into_message(self.message_id()));
+            next = request.clone().continuing(reply.clone().into_message(message.clone()));
             paused = Some(reply);
         }
     }
@@ -211,6 +216,7 @@ impl ModelCalls {
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        message: &MessageId,
         key: String,
         tell: Option<Tell<'_>>,
     ) -> Result<(RecordedReply, bool), ModelError> {
@@ -221,13 +227,13 @@ impl ModelCalls {
         let is_live = AtomicBool::new(false);
         let call = || async {
             is_live.store(true, Ordering::Relaxed);
-            let reply = self.converse(model, request, &asked_ms, tell).await?;
+            let reply = self.converse(model, request, message, &asked_ms, tell).await?;
             Ok::<_, ModelError>(RecordedReply { reply, elapsed_ms: self.since(&asked_ms) })
         };
         let result = self.effects.run_keyed(&name, key, call).await;
         let is_recorded = !is_live.load(Ordering::Relaxed);
         match &result {
-            Ok(recorded) if is_recorded => self.say_again(purpose, &recorded.reply),
+            Ok(recorded) if is_recorded => self.say_again(message, purpose, &recorded.reply),
             _ => {
                 let waited = self.clock_ms().saturating_sub(begun_ms);
                 self.waited_ms.fetch_add(waited, Ordering::Relaxed);
@@ -275,10 +281,10 @@ impl ModelCalls {
     }
 
     /// Emits the events of a recorded reply, for the observers of this run.
-    fn say_again(&self, purpose: Purpose, reply: &ModelReply) {
+    fn say_again(&self, message: &MessageId, purpose: Purpose, reply: &ModelReply) {
         if self.emit.is_observed() {
             for event in reply.to_events() {
-                self.emit.message(&ModelChunk { purpose, event });
+                self.emit.message(&ModelChunk { message: message.clone(), purpose, event });
             }
         }
     }
@@ -289,6 +295,7 @@ impl ModelCalls {
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        message: &MessageId,
         asked_ms: &AtomicU64,
         mut tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, ModelError> {
@@ -307,7 +314,7 @@ impl ModelCalls {
                 asked_ms.store(self.clock_ms(), Ordering::Relaxed);
             }
             if self.emit.is_observed() {
-                self.emit.message(&ModelChunk { purpose, event: event.clone() });
+                self.emit.message(&ModelChunk { message: message.clone(), purpose, event: event.clone() });
             }
             reply.push(event)?;
             if let Some(tell) = &mut tell {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use superstep_core::run::{EventKind, RunEvent};
 
+use crate::message::MessageId;
 use crate::model::{ModelEvent, Purpose};
 
 /// One piece of a model's output, emitted as a message chunk while a run is observed.
@@ -10,6 +11,9 @@ use crate::model::{ModelEvent, Purpose};
 /// The output of a call whose outcome is taken from the record is emitted again, in pieces of a word.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelChunk {
+    /// The id of the message that the piece belongs to: that of the message which the state gets, where the reply becomes
+    /// one. The calls of one task have different ids.
+    pub message: MessageId,
     /// The purpose of the call.
     pub purpose: Purpose,
     /// The event of the model's stream.

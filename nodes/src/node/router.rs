@@ -154,7 +154,8 @@ impl<S: State> Router<S> {
             return Ok(Routing { decision, by: RoutedBy::Nobody });
         }
         let prompt = self.prompt(state);
-        let said = calls.try_ask(&self.model, prompt.to_request(calls.message_id_of("request"))).await?;
+        let request = prompt.to_request(calls.message_id_of("request"));
+        let said = calls.try_ask(&self.model, request, calls.message_id()).await?;
         let decided = match said {
             Err(error) if calls.is_worth_another_attempt(&error) => return Err(failure(error)),
             said => said.map_err(|error| error.to_string()),

@@ -140,7 +140,8 @@ impl<S: State> UseTools<S> {
                 ModelRequest::new(Purpose::Agent, view(&messages, &compactions)).with_tools(tools.clone());
             request.system.clone_from(&self.system);
             request.settings.clone_from(&self.settings);
-            let reply = match calls.try_ask(&self.model, request).await? {
+            let id = calls.message_id_of(round);
+            let reply = match calls.try_ask(&self.model, request, id.clone()).await? {
                 Ok(reply) => reply,
                 Err(error) if round > 1 && !calls.is_worth_another_attempt(&error) => {
                     next = UseToolsNext::Again;
@@ -154,7 +155,7 @@ impl<S: State> UseTools<S> {
                 // It is no response: who responds is to give one.
                 break;
             }
-            let said = reply.into_message(calls.message_id_of(round));
+            let said = reply.into_message(id);
             let answers = match is_cut_off {
                 true => skipped(&said, 0, CUT_OFF, |position| {
                     calls.message_id_of(format_args!("{round}.{position}"))

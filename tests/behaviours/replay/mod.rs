@@ -6,6 +6,7 @@ use std::time::Duration;
 use superstep::checkpoint::Checkpointer;
 use superstep::prelude::*;
 use superstep::run::{Difference, Divergence, Replay};
+use superstep::state::StateForm;
 
 use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
 
@@ -36,7 +37,7 @@ async fn step(task: TaskInfo, calls: Dep<Calls>, fx: Effects) -> Result<Update<L
 }
 
 /// A thread's replay. Nothing may happen in it.
-async fn replay<S: State>(thread: &Thread<S>, calls: &Calls) -> Replay {
+async fn replay<S: StateForm>(thread: &Thread<S>, calls: &Calls) -> Replay {
     calls.take();
     let before = texts(thread).await;
     let replay = thread.replay().await.expect("it ran");
@@ -45,8 +46,8 @@ async fn replay<S: State>(thread: &Thread<S>, calls: &Calls) -> Replay {
     replay
 }
 
-/// A replay without a divergence; returns its number of supersteps.
-async fn equal<S: State>(thread: &Thread<S>, calls: &Calls) -> u64 {
+/// Asserts a replay without a divergence; returns its number of supersteps.
+async fn equal<S: StateForm>(thread: &Thread<S>, calls: &Calls) -> u64 {
     let replay = replay(thread, calls).await.agrees().expect("the code is that of the recording");
     assert_eq!((replay.divergent, replay.unverified.as_slice()), (0, [].as_slice()));
     assert!(!replay.other_topology);
@@ -54,12 +55,12 @@ async fn equal<S: State>(thread: &Thread<S>, calls: &Calls) -> u64 {
 }
 
 /// The first divergence.
-async fn first<S: State>(thread: &Thread<S>, calls: &Calls) -> Divergence {
+async fn first<S: StateForm>(thread: &Thread<S>, calls: &Calls) -> Divergence {
     *replay(thread, calls).await.agrees().expect_err("the code is another one")
 }
 
 /// The checkpoints of a thread, as they are stored.
-async fn texts<S: State>(thread: &Thread<S>) -> Vec<String> {
+async fn texts<S: StateForm>(thread: &Thread<S>) -> Vec<String> {
     let history = thread.history().expect("a store").collect().await.expect("it reads");
     let mut texts = Vec::new();
     for line in history {
@@ -274,7 +275,7 @@ async fn flows_are_replayed_as_the_graphs_that_they_are() {
         let thread = double.shared_checkpointer(saver).thread("t");
         thread.run(&3).await.expect("it asks").interrupted().map(drop).expect("it asks");
         assert_eq!(thread.answer(&4).await.expect("it goes on").finished().expect("it finishes"), 10);
-        assert_eq!(equal(thread.as_thread(), &calls).await, 2);
+        assert_eq!(equal(&thread, &calls).await, 2);
     })
     .await;
 }

@@ -116,9 +116,16 @@ async fn what_a_model_says_is_emitted_piece_by_piece_while_the_run_is_observed()
         }
     };
     let graph = graph(model([say(WHOLE)], &[1])).observe(observer);
-    let _ = graph.run(AgentState::ask("?")).await.unwrap();
+    let state = graph.run(AgentState::ask("?")).await.unwrap().state;
     let chunks = chunks.lock().unwrap();
     let said = chunks.iter().filter(|chunk| chunk.purpose == Purpose::Agent);
+    let message = state.messages.iter().last().unwrap().id();
+    assert!(
+        said.clone().all(|chunk| chunk.message == *message),
+        "a piece names the message that the state gets"
+    );
+    let others = chunks.iter().filter(|chunk| chunk.purpose != Purpose::Agent);
+    assert!(others.clone().count() > 0 && others.clone().all(|chunk| chunk.message != *message));
     let texts: Vec<_> = said
         .filter_map(|chunk| match &chunk.event {
             ModelEvent::TextDelta { text } => Some(text.as_str()),

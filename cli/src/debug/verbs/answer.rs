@@ -3,7 +3,6 @@
 use crate::arguments::Told;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
-use crate::debug::subject::Work;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::source::Source;
@@ -40,15 +39,16 @@ impl Answer {
         let open = Source::open(&self.file)?.thread(&self.thread)?.open_asks;
         let answers = self.answers.iter().map(|given| answer_of(given, &open));
         let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
-        let work = match (&mut *answers, &*open) {
+        let asked = chosen.graph().thread(thread.clone());
+        let request = match (&mut *answers, &*open) {
             (_, []) => return Err(Failure::unusable(format!("thread {thread} asks nothing"))),
-            ([(None, answer)], [_]) => Work::Answer(answer.clone()),
+            ([(None, answer)], [_]) => asked.answer(&*answer),
             (answers, open) => {
                 let by_id = answers.iter().map(|(id, answer)| Some(((*id)?, answer.clone())));
-                Work::Answers(by_id.collect::<Option<_>>().ok_or_else(|| which(open))?)
+                asked.answers(by_id.collect::<Option<Vec<_>>>().ok_or_else(|| which(open))?)
             }
         };
-        drive(&chosen, thread, work, screen).await
+        drive(&chosen, thread, request, screen).await
     }
 }
 

@@ -3,27 +3,27 @@
 use serde_json::Value;
 
 use crate::arguments::Told;
+use crate::debug::known_secrets::KnownSecrets;
 use crate::debug::progress::{Progress, page};
 use crate::debug::session::Chosen;
 use crate::debug::stopped::Stopped;
-use crate::debug::subject::{Ended, Work};
 use crate::failure::Failure;
 use crate::page::{DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::screen::Exit;
 use superstep_core::checkpoint::{At, CheckpointerExt};
 use superstep_core::id::{NodeName, ThreadId};
-use superstep_core::run::{CancellationToken, Interrupt, Status};
+use superstep_core::run::{AnyState, CancellationToken, Interrupt, Run, RunRequest, Status};
 
 /// Has a thread do its work, and tells how it goes. Ctrl-C cancels it; once more, and nobody waits for its end.
 pub(super) async fn drive(
     chosen: &Chosen<'_>,
     thread: ThreadId,
-    work: Work,
+    request: RunRequest<AnyState>,
     screen: &mut Progress<'_>,
 ) -> Result<Told, Failure> {
     let cancel = CancellationToken::new();
-    let mut watch = |event: &_| screen.tell(event);
-    let mut run = chosen.subject().carry_out(thread.clone(), work, cancel.clone(), &mut watch);
+    let secrets = KnownSecrets::of(chosen.graph().saver(), &thread);
+    let mut run = Box::pin(watched(request.cancel_on(cancel.clone()), secrets, screen));
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended,
@@ -35,7 +35,7 @@ pub(super) async fn drive(
     };
     drop(run);
     match ended {
-        Ok(Ended { step, status }) => {
+        Ok((step, status)) => {
             let text = page(screen, |page| show(page, chosen, &thread, Some(step), &status));
             Ok((text, exit(&status)))
         }
@@ -53,9 +53,24 @@ pub(super) async fn drive(
     }
 }
 
+/// Runs to the end, and returns the last step with the status. Known secrets are redacted in both and on the way there.
+async fn watched(
+    request: RunRequest<AnyState>,
+    mut secrets: KnownSecrets,
+    screen: &mut Progress<'_>,
+) -> Result<(i64, Status), Stopped> {
+    let mut run = request.stream();
+    while let Some(event) = run.next().await {
+        screen.tell(&secrets.out_of(event).await);
+    }
+    let Run { step, mut status, .. } = run.finish().await?;
+    secrets.in_status(&mut status).await;
+    Ok((step, status))
+}
+
 /// Whether there is something of a thread that can be resumed. It may have been deleted while it ran.
 async fn is_left(chosen: &Chosen<'_>, thread: &ThreadId) -> bool {
-    let Some(saver) = chosen.subject().saver() else { return false };
+    let Some(saver) = chosen.graph().saver() else { return false };
     let head = saver.history(thread, At::Head, 1).await;
     // Where the file cannot be read now, the thread may well be there.
     head.map_or(true, |head| !head.is_empty())

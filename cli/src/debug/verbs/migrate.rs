@@ -61,7 +61,7 @@ pub(crate) async fn check(session: &Session, verb: &Migrate) -> Result<impl Answ
 
 impl States {
     async fn of(session: &Session, file: &FileArgument) -> Result<Self, Failure> {
-        let known: Vec<&str> = session.graphs.iter().map(|graph| graph.graph.name().as_str()).collect();
+        let known: Vec<&str> = session.graphs.iter().map(|graph| graph.name().as_str()).collect();
         let mut unknown_graphs: Vec<String> = Source::open(file)?
             .reader
             .threads()?
@@ -73,8 +73,8 @@ impl States {
         unknown_graphs.dedup();
         let mut threads = Vec::new();
         for chosen in session.all(file).await? {
-            let graph = chosen.subject().name().clone();
-            let checked = chosen.subject().check_threads().await?.threads.into_iter();
+            let graph = chosen.graph().name().clone();
+            let checked = chosen.graph().check_threads().await?.threads.into_iter();
             threads.extend(checked.map(|checked| CheckedThread {
                 graph: graph.clone(),
                 thread: checked.thread,

@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::screen::Exit;
-use crate::source::Source;
+use crate::source::{Place, Source};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_core::run::{self, ThreadError, Unverified, WhyUnverified};
+use superstep_core::run::{self, AnyGraph, ThreadError, Unverified, WhyUnverified};
 
 /// Run what led to a checkpoint once more, from its journal, and compare it with what is stored
 ///
@@ -46,7 +46,7 @@ impl Replay {
             None => None,
         };
         let chosen = session.graph_of(&self.file, &place.thread).await?;
-        let replay = chosen.subject().replay(place.thread.clone(), place.id, after).await;
+        let replay = replay(chosen.graph(), &place, after).await;
         let mut replay = replay.map_err(|error| match error {
             ThreadError::Store(StoreError::NoCheckpoint { .. }) => Failure::from(error).before_the_run(),
             error => error.into(),
@@ -55,6 +55,19 @@ impl Replay {
             Concealed::at(&Source::open(&self.file)?, &place)?.in_difference(&mut first.difference);
         }
         Ok(Replayed { thread: place.thread, checkpoint: place.id, replay })
+    }
+}
+
+/// Verifies what led to a checkpoint.
+async fn replay(
+    graph: &AnyGraph,
+    place: &Place,
+    after: Option<CheckpointId>,
+) -> Result<run::Replay, ThreadError> {
+    let replay = graph.thread(place.thread.clone()).at(place.id).await?.replay();
+    match after {
+        Some(after) => replay.after(after).await,
+        None => replay.await,
     }
 }
 

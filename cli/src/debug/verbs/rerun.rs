@@ -3,7 +3,6 @@
 use crate::arguments::Told;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
-use crate::debug::subject::Work;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 
@@ -29,6 +28,8 @@ impl Rerun {
     ) -> Result<Told, Failure> {
         let place = Session::place(&self.file, &self.checkpoint)?;
         let chosen = session.graph_of(&self.file, &place.thread).await?;
-        drive(&chosen, place.thread, Work::Rerun(place.id), screen).await
+        let checkpoint = chosen.graph().thread(place.thread.clone()).at(place.id).await;
+        let checkpoint = checkpoint.map_err(|error| Failure::from(error).before_the_run())?;
+        drive(&chosen, place.thread, checkpoint.rerun(), screen).await
     }
 }

@@ -3,7 +3,6 @@
 use crate::arguments::Told;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
-use crate::debug::subject::Work;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use superstep_core::id::ThreadId;
@@ -31,6 +30,7 @@ impl Resume {
     ) -> Result<Told, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
-        drive(&chosen, thread, Work::Resume, screen).await
+        let request = chosen.graph().thread(thread.clone()).resume();
+        drive(&chosen, thread, request, screen).await
     }
 }

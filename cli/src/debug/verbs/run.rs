@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::arguments::Told;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
-use crate::debug::subject::Work;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use superstep_core::id::ThreadId;
@@ -43,8 +42,8 @@ impl Run {
         let input = self.input()?;
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_for(&self.file, &thread, self.graph.as_deref()).await?;
-        let input = chosen.input(input)?;
-        drive(&chosen, thread, Work::Run(input), screen).await
+        let request = chosen.graph().thread(thread.clone()).run(input);
+        drive(&chosen, thread, request, screen).await
     }
 
     fn input(&self) -> Result<Value, Failure> {

@@ -63,7 +63,7 @@ impl Tail {
             From::Start => None,
             From::Now => Some(Source::open(&self.file)?.thread(&self.thread)?.head.id.into()),
         };
-        let secrets = KnownSecrets::of(chosen.subject().saver(), &thread);
+        let secrets = KnownSecrets::of(chosen.graph().saver(), &thread);
         let mut tail = Reading { position, told: HashMap::new(), secrets };
         loop {
             let read = tokio::select! {
@@ -108,7 +108,7 @@ impl Reading {
         thread: &ThreadId,
         screen: &mut Progress<'_>,
     ) -> Result<Option<End>, Failure> {
-        let mut events = chosen.subject().events(thread)?;
+        let mut events = chosen.graph().thread(thread.clone()).events()?;
         if let Some(position) = self.position {
             events = events.after(position);
         }
@@ -143,7 +143,7 @@ impl Reading {
     /// Whether what was told last is the thread's latest checkpoint, and nothing is next there: an edit or a branch of
     /// a thread that had finished has no run that could end.
     async fn has_nothing_left(&self, chosen: &Chosen<'_>, thread: &ThreadId) -> Result<bool, Failure> {
-        let Some(saver) = chosen.subject().saver() else { return Ok(false) };
+        let Some(saver) = chosen.graph().saver() else { return Ok(false) };
         let head = saver.history(thread, At::Head, 1).await?.pop();
         let told = self.position.map(|position| position.checkpoint);
         Ok(head.is_some_and(|head| head.next.is_empty() && Some(head.id) == told))

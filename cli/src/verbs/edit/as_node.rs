@@ -5,7 +5,7 @@ use std::sync::Arc;
 use superstep_core::checkpoint::{
     At, Carried, Carrier, Checkpoint, Loaded, NextTask, Onto, TaskRecord, TaskResult,
 };
-use superstep_core::engine::{CannotPlay, Play, Played, play};
+use superstep_core::engine::{CannotEditAs, EditAs, Edited, edit_as};
 use superstep_core::graph::Topology;
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -42,22 +42,22 @@ pub(super) struct AsNode {
     pub(super) pending: bool,
 }
 
-/// Plays a node on a checkpoint. `edited` is what an edit would put on top, with no writes.
-pub(super) fn played(
+/// Edits a checkpoint as a node. `edited` is what an edit would put on top, with no writes.
+pub(super) fn edit(
     thread: &ThreadId,
     loaded: &Loaded,
     stored: &Json,
     onto: &dyn Onto,
     ran: &[TaskRecord],
     edited: Checkpoint,
-    node: Play,
+    node: EditAs,
 ) -> Result<AsNode, Failure> {
     let topology = Arc::new(Topology::from_json(stored).map_err(Failure::damaged)?);
-    let played = play(&topology, loaded, ran, node).map_err(refused)?;
+    let result = edit_as(&topology, loaded, ran, node).map_err(refused)?;
     let next = &loaded.checkpoint.frontier.tasks;
     let mut carrier = Carrier::new(thread, loaded, onto);
-    match played {
-        Played::Task { position, record, targets } => {
+    match result {
+        Edited::Task { position, record, targets } => {
             for (at, next) in next.iter().enumerate() {
                 let task = next.id(edited.id, edited.step);
                 if at != position {
@@ -78,7 +78,7 @@ pub(super) fn played(
             }
             Ok(AsNode { checkpoint: edited, carried: carrier.carried, pending: true })
         }
-        Played::Superstep { tasks, changes, frontier, anew } => {
+        Edited::Superstep { tasks, changes, frontier, anew } => {
             for after in frontier.tasks.iter().filter(|_| anew) {
                 let same = |before: &&NextTask| {
                     before.node == after.node
@@ -95,20 +95,22 @@ pub(super) fn played(
     }
 }
 
-fn refused(error: CannotPlay) -> Failure {
+fn refused(error: CannotEditAs) -> Failure {
     match error {
         // What `log` and `why` list beside the nodes.
-        CannotPlay::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
+        CannotEditAs::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
             let nodes: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
             Failure::unusable(format!(
-                "{} cannot be played: it is no node; the graph's nodes are {}",
+                "there is no edit as {}: it is no node; the graph's nodes are {}",
                 called(&node),
                 nodes.join(", ")
             ))
         }
-        CannotPlay::NoSuchNode { .. } | CannotPlay::NoSuchCase { .. } => Failure::nothing(error.to_string()),
-        CannotPlay::Undecided { .. } => Failure::unusable(format!("{error}, with --case")),
-        CannotPlay::NeedsCode(_) => {
+        CannotEditAs::NoSuchNode { .. } | CannotEditAs::NoSuchCase { .. } => {
+            Failure::nothing(error.to_string())
+        }
+        CannotEditAs::Undecided { .. } => Failure::unusable(format!("{error}, with --case")),
+        CannotEditAs::NeedsCode(_) => {
             Failure::unusable(format!("{error}; `thread.edit_as` does it from there"))
         }
         other => Failure::unusable(other.to_string()),

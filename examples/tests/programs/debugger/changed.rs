@@ -7,17 +7,18 @@ use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use superstep::cli::{Debuggable, Exit, Look, Screen};
+use superstep::cli::{Exit, Look, Screen};
 use superstep::graph::{Description, Registry};
 use superstep::node::JsonOutcome;
 use superstep::nodes::graphs::AgentState;
 use superstep::prelude::*;
+use superstep::run::ToAnyGraph;
 use superstep::state::JsonState;
 
 use super::Recorded;
 
 /// The report of the first divergence on the thread that was recorded first.
-async fn first(recorded: &Recorded, graph: &dyn Debuggable) -> String {
+async fn first(recorded: &Recorded, graph: &dyn ToAnyGraph) -> String {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
     let thread = recorded.threads().remove(0);

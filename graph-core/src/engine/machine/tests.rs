@@ -18,6 +18,7 @@ mod breakpoints;
 mod failures;
 mod planning;
 mod races;
+mod single_tasks;
 
 /// A machine, and the topology by which its commands are spelled.
 struct Play {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cases::{CaseError, Cases, Chosen};
 use crate::checkpoint::RouteRecord;
 use crate::error::BoxError;
-use crate::graph::program::{Branch, Played, Router};
+use crate::graph::program::{Branch, GivenOutcome, Router};
 use crate::node::{Code, Done, JsonOutcome};
 use crate::state::{ErasedState, FieldId, Json, JsonFields, JsonState, JsonUpdate, JsonWrite, StateUpdate};
 
@@ -51,9 +51,9 @@ pub(super) fn checked(code: Code, outcome: Outcome) -> Code {
     })
 }
 
-/// Returns the check of a result that is given instead of running the node.
-pub(super) fn played(outcome: Outcome) -> Played {
-    Played {
+/// Returns the check of an outcome that is given instead of a run.
+pub(super) fn given(outcome: Outcome) -> GivenOutcome {
+    GivenOutcome {
         fits: |route| route.is::<()>() || route.is::<JsonOutcome>(),
         check: Arc::new(move |done, state| outcome.check(done, state)),
     }

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::cases::{Cases, Way};
-use super::code::{Basis, Outcome, branch, checked, played, router};
+use super::code::{Basis, Outcome, branch, checked, given, router};
 use super::description::Description;
 use super::policies;
 use super::registry::{Registered, Registry};
@@ -132,7 +132,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         let outcome = Outcome { fields: Arc::clone(&self.fields), cases: cases.clone() };
         let program = self.graph.program(*index);
         program.code = function.map(|function| checked(function.code.clone(), outcome.clone()));
-        program.played = Some(played(outcome));
+        program.given = Some(given(outcome));
         program.policy = policies::read(place, self.fields.schema(), &mut self.problems);
         if let Some(on_error) = place.member("on_error") {
             self.handler(known, cases.as_ref(), &on_error);

@@ -202,7 +202,7 @@ impl Attempt {
     }
 
     /// Returns how an attempt ends whose node gave `done`, without running it.
-    pub(crate) fn played(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
+    pub(crate) fn given(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
         Self::route(node, Basis::snapshot(state), Done::default()).finish(program, done, None)
     }
 

@@ -41,6 +41,9 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
     if order.thread.is_below() {
         return Err(RunError::Subgraph { thread: order.thread });
     }
+    if let Verb::Refused(error) = order.verb {
+        return Err(error.into());
+    }
     match order.lease.take() {
         Some(lease) => lease.hold(runtime, order).await,
         None => begin(runtime, order).await,
@@ -126,7 +129,15 @@ pub(crate) async fn perform(
             driver.input = Some(Done { update: Some(update), writes, ..Done::default() });
             Begin::Input { last_step }
         }
-        (_, Some(loaded)) => driver.restore(loaded)?,
+        (Verb::Task(task), Some(loaded)) => {
+            let number = pending(&loaded, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
+            let restored = driver.restore(loaded)?;
+            if restored.finished.iter().any(|(finished, _)| *finished == number) {
+                return Err(ThreadError::TaskRecorded { thread, task }.into());
+            }
+            Begin::Task(restored, number)
+        }
+        (_, Some(loaded)) => Begin::Resume(driver.restore(loaded)?),
         (_, None) => return Err(RunError::NothingToResume { thread }),
     };
     let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
@@ -209,7 +220,7 @@ impl Driver {
     }
 
     /// Takes a checkpoint with the unfinished work on top of it.
-    pub(crate) fn restore(&mut self, loaded: Loaded) -> Result<Begin, RunError> {
+    pub(crate) fn restore(&mut self, loaded: Loaded) -> Result<Restored, RunError> {
         let mut ours = Vec::new();
         if self.base.checkpoint == Some(loaded.checkpoint.id) {
             // The same superstep once more: what this run finished and nobody recorded stays finished.
@@ -276,8 +287,16 @@ impl Driver {
                 finished.push((position, if instead { targets.instead() } else { targets }));
             }
         }
-        Ok(Begin::Resume(Restored { step: loaded.checkpoint.step, tasks, joins, finished, failed }))
+        Ok(Restored { step: loaded.checkpoint.step, tasks, joins, finished, failed })
     }
+}
+
+/// The position of a task among those that are next, unless it is START.
+fn pending(loaded: &Loaded, task: TaskId) -> Option<TaskNumber> {
+    let Loaded { checkpoint, .. } = loaded;
+    let mut next = TaskNumber::all().zip(&checkpoint.frontier.tasks);
+    let found = next.find(|(_, next)| next.id(checkpoint.id, checkpoint.step) == task);
+    found.filter(|(_, next)| !next.node.is_start() && !next.node.is_end()).map(|(number, _)| number)
 }
 
 fn by_task<T: Clone>(records: &[T], task: impl Fn(&T) -> TaskId) -> HashMap<TaskId, Vec<T>> {

@@ -183,7 +183,7 @@ impl Driver {
             parent: self.base.checkpoint,
             run: self.cell.run,
             step: barrier.step,
-            source: if self.played.is_some() { Source::Update } else { barrier.source },
+            source: if self.as_nodes.is_some() { Source::Update } else { barrier.source },
             schema: program.schema_fingerprint,
             topology: program.description.topology_fingerprint,
             changes,
@@ -210,8 +210,8 @@ impl Driver {
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base.checkpoint,
             recorded: (source != Source::Input).then(|| self.superstep.known()),
-            carried: self.played.as_ref().map(|played| {
-                Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
+            carried: self.as_nodes.as_ref().map(|as_nodes| {
+                Box::new(as_nodes.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
             }),
             checkpoint,
             emitted: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.take(step)),

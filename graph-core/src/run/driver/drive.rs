@@ -15,7 +15,7 @@ use futures_util::stream::FuturesUnordered;
 use super::attempt::Attempt;
 use super::basis::{Basis, Copies};
 use super::current_state::CurrentState;
-use super::edit::Played;
+use super::edit::AsNodes;
 use super::idempotency::GivenInput;
 use super::order::{Ended, Stops};
 use super::recorder::Recorder;
@@ -60,7 +60,7 @@ pub(crate) struct Driver {
     /// The writes that this run returns to the graph around it, if it is a subgraph's.
     pub(crate) delta: Option<Delta>,
     /// Set where nothing runs: the superstep's outcomes are given by an edit.
-    pub(crate) played: Option<Box<Played>>,
+    pub(crate) as_nodes: Option<Box<AsNodes>>,
     /// Why the superstep could not be merged.
     pub(crate) unmergeable: Option<RunError>,
 }
@@ -152,14 +152,14 @@ impl Driver {
             tasks,
             records: FuturesUnordered::new(),
             delta: None,
-            played: None,
+            as_nodes: None,
             unmergeable: None,
         }
     }
 
     /// Runs until the machine stops.
     pub(crate) async fn drive(mut self, begin: Begin) -> Result<Ended, RunError> {
-        let resumes = matches!(begin, Begin::Resume(_));
+        let resumes = matches!(begin, Begin::Resume(_) | Begin::Task(..));
         self.emit(|driver| EventKind::RunStarted {
             graph: driver.runtime.program.topology.name.clone(),
             thread: driver.cell.thread.clone(),
@@ -252,7 +252,7 @@ impl Driver {
         {
             delta.read_anew(&**saver, &self.cell.thread, &loaded, &self.runtime.program).await?;
         }
-        let begin = self.restore(loaded)?;
+        let begin = Begin::Resume(self.restore(loaded)?);
         self.machine.handle(Event::Begin(begin));
         self.superstep_begins();
         Ok(())

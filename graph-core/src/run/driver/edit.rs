@@ -167,14 +167,13 @@ impl Onto for Own<'_> {
     }
 }
 
-/// The settings of a driver whose superstep is played: its checkpoint is an update.
-#[derive(Default)]
-pub(crate) struct Played {
+/// The settings of a driver that edits as nodes: its checkpoint is an update.
+pub(crate) struct AsNodes {
     /// The checkpoint whose unfinished tasks are next again: their finished work is kept.
     pub(crate) onto: Option<Loaded>,
 }
 
-impl Played {
+impl AsNodes {
     /// Returns the stored work of tasks that are still next.
     pub(crate) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
         let Some(loaded) = &self.onto else {

@@ -11,11 +11,11 @@ use super::order::Ended;
 use super::slot::Slot;
 use super::subgraph::surroundings::Surroundings;
 use super::tasks::Attempted;
-use crate::checkpoint::{AskRecord, CheckpointerExt};
+use crate::checkpoint::{AskRecord, At, CheckpointerExt};
 use crate::engine::{Break, Ending, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::NodeName;
-use crate::run::runtime::error::RunError;
+use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::event::EventKind;
 use crate::run::runtime::outcome::{InputStatus, Interrupt, Status};
 
@@ -46,8 +46,9 @@ impl Driver {
 
     pub(crate) async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
         // Results of another driver count as much as ours here: both are of finished tasks.
+        let mut all_ours = true;
         while let Some(counts) = self.records.next().await {
-            counts?;
+            all_ours &= counts?;
         }
         let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
         let open: Vec<AskRecord> = self
@@ -85,6 +86,10 @@ impl Driver {
             Ending::LimitReached => Status::LimitReached { limit: self.machine.limits().recursion },
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,
+            Ending::TaskRecorded => {
+                self.check_recorded(all_ours).await?;
+                Status::TaskRecorded
+            }
             Ending::Superseded => {
                 let thread = self.cell.thread.clone();
                 return Err(RunError::Superseded { thread, input: InputStatus::NotGiven });
@@ -110,6 +115,22 @@ impl Driver {
             exit,
             delta,
         })
+    }
+
+    /// Checks that the result of the one task that ran is what the thread has of it. A result that comes after its
+    /// superstep was committed has no effect.
+    async fn check_recorded(&mut self, all_ours: bool) -> Result<(), RunError> {
+        let thread = &self.cell.thread;
+        let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let head = saver.history(thread, At::Head, 1).await?.pop();
+        let cells = self.superstep.slots.iter().filter_map(|slot| slot.cell.as_ref());
+        match cells.filter_map(|cell| cell.task_id()).next() {
+            _ if head.map(|head| head.id) != self.base.checkpoint => {
+                Err(RunError::Superseded { thread: thread.clone(), input: InputStatus::NotGiven })
+            }
+            Some(task) if !all_ours => Err(ThreadError::TaskRecorded { thread: thread.clone(), task }.into()),
+            _ => Ok(()),
+        }
     }
 
     fn stopped_at_breakpoint(&self) -> Status {

@@ -15,8 +15,8 @@
 //!          ending       takes in what was under way, and stores what is left
 //!          narration, recorder, spans     what is reported, and kept of what nodes emit
 //!            │
-//!          edit, play   edits, and edits as nodes
-//!          rehearsal    runs a part of a run that is made up, for tests
+//!          edit, edit_as, given     edits, edits as nodes, and the outcomes of those
+//!          partial_run  runs a part of a run that is made up, for tests
 //!          subgraph     runs a graph inside a task of another
 //! ```
 
@@ -29,15 +29,16 @@ mod commit;
 pub(crate) mod current_state;
 pub(crate) mod drive;
 pub(crate) mod edit;
+pub(crate) mod edit_as;
 mod ending;
+pub(crate) mod given;
 mod hold;
 pub(crate) mod idempotency;
 mod narration;
 pub(crate) mod order;
-pub(crate) mod play;
+pub(crate) mod partial_run;
 pub(crate) mod recorder;
 pub(crate) mod recording;
-pub(crate) mod rehearsal;
 mod results;
 pub(crate) mod slot;
 pub(crate) mod spans;

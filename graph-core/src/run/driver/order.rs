@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::recording::Recording;
 use crate::checkpoint::{Checkpoint, IDEMPOTENCY_KEY};
 use crate::engine::Limits;
-use crate::id::{CheckpointId, InterruptId, RunId, ThreadId};
+use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Item, Tape};
 use crate::run::runtime::breakpoints::Wanted;
+use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::Observer;
 use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Status;
@@ -91,11 +92,15 @@ pub(crate) struct Stops {
 pub(crate) enum Verb {
     /// A new input; `whole` when it is a whole state, for a new thread only.
     Input { update: Box<dyn ErasedUpdate>, whole: bool },
+    /// Nothing: the input is none of the graph.
+    Refused(ThreadError),
     /// The unfinished work of the head.
     Resume,
+    /// One task of that work.
+    Task(TaskId),
     /// A new branch from this checkpoint.
     Rerun(Box<Checkpoint>),
-    /// The same, with answers.
+    /// The unfinished work of the head, with answers.
     Answer(Answers),
 }
 

@@ -15,7 +15,7 @@ use crate::run::runtime::change::Changed;
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::shared::Runtime;
-use crate::state::State;
+use crate::state::StateForm;
 
 /// The result of [`Graph::check_threads`]. Its text form has a line for each thread that is not as the program left it.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl fmt::Display for ThreadCheck {
     }
 }
 
-impl<S: State> Graph<S> {
+impl<S: StateForm> Graph<S> {
     /// Tries whether the graph's threads in its store would go on in this program: loads the latest checkpoint of each,
     /// with migrations, and its unfinished work, with that of its subgraphs. Nothing runs, and nothing is written.
     ///

@@ -11,7 +11,9 @@ use alloc::string::String;
 
 use super::request::RunRequest;
 use super::thread::Thread;
-use crate::checkpoint::{AskRecord, Checkpointer, CheckpointerExt, StoreError, ThreadSummary};
+use crate::checkpoint::{
+    AskRecord, Checkpointer, CheckpointerExt, GraphDescription, StoreError, ThreadSummary,
+};
 use crate::graph::{BuildError, Program, StateGraph};
 use crate::id::{NodeName, ThreadId};
 use crate::run::driver::cached::ROOT;
@@ -23,14 +25,14 @@ use crate::run::runtime::event::Observer;
 use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::shared::Runtime;
-use crate::state::{ErasedState, IntoInput, State};
+use crate::state::{ErasedState, IntoInput, State, StateForm};
 use crate::store::{AccessError, Store};
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
 /// to run. [`with_context`](Self::with_context) turns the one into the other.
 ///
 /// Cheap to clone: clones share everything.
-pub struct Graph<S: State, C = ()> {
+pub struct Graph<S, C = ()> {
     runtime: Arc<Runtime>,
     types: PhantomData<fn(S, C)>,
 }
@@ -46,7 +48,12 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 }
 
-impl<S: State, C> Graph<S, C> {
+impl<S, C> Graph<S, C> {
+    /// The same graph, whose handles take and give another form of its state.
+    pub(super) fn in_form<F>(&self) -> Graph<F, C> {
+        Graph { runtime: Arc::clone(&self.runtime), types: PhantomData }
+    }
+
     pub(crate) fn into_runtime(self) -> Arc<Runtime> {
         self.runtime
     }
@@ -191,6 +198,12 @@ impl<S: State, C> Graph<S, C> {
         &*self.runtime.program.initial
     }
 
+    /// The description of the graph that its store keeps: its state, its nodes and its wiring.
+    #[must_use]
+    pub fn description(&self) -> &GraphDescription {
+        &self.runtime.program.description
+    }
+
     /// A picture of the graph as a Mermaid flowchart, every case listed.
     #[must_use]
     pub fn mermaid(&self) -> String {
@@ -233,7 +246,7 @@ impl<S: State, C> Graph<S, C> {
     }
 }
 
-impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
+impl<S, C: Send + Sync + 'static> Graph<S, C> {
     /// Gives the nodes their context, and returns a graph that can run.
     ///
     /// The type changes: `compile` returns a `Graph<S, C>`, which has no method to run it while its context is missing,
@@ -246,7 +259,7 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     }
 }
 
-impl<S: State> Graph<S> {
+impl<S: StateForm> Graph<S> {
     /// The thread with this id: a sequence of runs that share one state. It need not exist yet.
     #[must_use]
     pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S> {
@@ -314,13 +327,13 @@ impl<S: State> Graph<S> {
     }
 }
 
-impl<S: State, C> Clone for Graph<S, C> {
+impl<S, C> Clone for Graph<S, C> {
     fn clone(&self) -> Self {
         Self { runtime: Arc::clone(&self.runtime), types: PhantomData }
     }
 }
 
-impl<S: State, C> fmt::Debug for Graph<S, C> {
+impl<S, C> fmt::Debug for Graph<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Graph").field("name", self.name()).finish_non_exhaustive()
     }

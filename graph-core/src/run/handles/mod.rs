@@ -1,10 +1,12 @@
 //! The handles that users hold: graphs, threads, their past, requests, streams, flows.
 
+mod any;
 mod check_threads;
 mod described;
 mod edit_request;
 mod flow;
 mod graph;
+mod json_schemas;
 mod names;
 mod past;
 mod request;
@@ -14,10 +16,12 @@ mod subgraphs;
 mod thread;
 mod trace;
 
+pub use any::{AnyGraph, AnyState, ToAnyGraph};
 pub use check_threads::{CheckedThread, ThreadCheck};
 pub use edit_request::EditRequest;
-pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};
+pub use flow::{Cx, Flow, FlowState, flow};
 pub use graph::Graph;
+pub use json_schemas::JsonSchemas;
 pub use past::Past;
 pub use request::RunRequest;
 pub use run_stream::RunStream;

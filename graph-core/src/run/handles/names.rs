@@ -8,9 +8,9 @@ use super::thread::Thread;
 use crate::checkpoint::{At, CheckpointName, Checkpointer, CheckpointerExt, NamedCheckpoint, Naming};
 use crate::id::ThreadId;
 use crate::run::runtime::error::ThreadError;
-use crate::state::State;
+use crate::state::StateForm;
 
-impl<S: State> Past<S> {
+impl<S: StateForm> Past<S> {
     /// Gives this checkpoint a name on its thread, which [`thread.named`](Thread::named) finds it by. It may have
     /// several. A checkpoint that has a name stays when older ones are pruned.
     ///
@@ -25,7 +25,7 @@ impl<S: State> Past<S> {
     }
 }
 
-impl<S: State> Thread<S> {
+impl<S: StateForm> Thread<S> {
     /// The checkpoint that the thread has this name for.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::thread::Thread;
 use crate::checkpoint::{At, Loaded, Source, TaskRecord};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::run::driver::edit::branch;
-use crate::run::driver::order::{Verb, typed};
+use crate::run::driver::order::Verb;
 use crate::run::past::events::PastEvents;
 use crate::run::past::replay::ReplayRequest;
 use crate::run::past::state::{TaskState, tasks_of};
@@ -19,20 +19,21 @@ use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::state_of;
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::shared::Runtime;
-use crate::state::State;
+use crate::state::StateForm;
 
 /// One checkpoint of a thread, with the state it holds.
-pub struct Past<S: State> {
+pub struct Past<S: StateForm> {
     runtime: Arc<Runtime>,
     thread: ThreadId,
     loaded: Loaded,
     state: S,
 }
 
-impl<S: State> Past<S> {
+impl<S: StateForm> Past<S> {
     pub(crate) fn new(runtime: Arc<Runtime>, thread: ThreadId, loaded: Loaded) -> Result<Self, ThreadError> {
         let (state, _) = state_of(&runtime.program, &loaded)?;
-        Ok(Self { runtime, thread, loaded, state: typed(state) })
+        let state = S::read(state, &runtime.program.schema);
+        Ok(Self { runtime, thread, loaded, state })
     }
 
     pub(crate) fn parts(&self) -> (&Runtime, &ThreadId, &Loaded) {
@@ -161,7 +162,7 @@ impl<S: State> Past<S> {
     }
 }
 
-impl<S: State> fmt::Debug for Past<S> {
+impl<S: StateForm> fmt::Debug for Past<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Past({} of {} at step {})", self.id(), self.thread, self.step())
     }

@@ -12,12 +12,13 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::any::AnyState;
 use super::run_stream::RunStream;
 use crate::checkpoint::IDEMPOTENCY_KEY;
 use crate::graph::SelectNodes;
 use crate::id::ThreadId;
 use crate::run::driver::begin::carry_out;
-use crate::run::driver::order::{Ended, Mode, Order, RequestKey, Stops, Verb, typed};
+use crate::run::driver::order::{Ended, Mode, Order, RequestKey, Stops, Verb};
 use crate::run::driver::recorder::EMITTED_BYTES;
 use crate::run::runtime::error::RunError;
 use crate::run::runtime::event::Observer;
@@ -27,7 +28,7 @@ use crate::run::runtime::shared::Runtime;
 use crate::run::runtime::stream::feed::Feed;
 use crate::run::runtime::stream::queue::EventQueue;
 use crate::run::runtime::stream::view::{Views, Wants};
-use crate::state::{Json, State};
+use crate::state::{Json, StateForm};
 
 /// A run of a thread, ready to start: await it, or [`stream`](Self::stream) its events.
 ///
@@ -48,11 +49,12 @@ pub struct RunRequest<S> {
 /// A run under way.
 pub(crate) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
 
-impl<S: State> RunRequest<S> {
+impl<S: StateForm> RunRequest<S> {
     pub(crate) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let order = Order {
             limits: runtime.limits,
-            lease: runtime.lease.clone(),
+            // The tasks of a superstep run side by side: whoever spreads them holds the thread.
+            lease: runtime.lease.clone().filter(|_| !matches!(verb, Verb::Task(_))),
             stops: Stops { step_timeout: runtime.step_timeout, ..Stops::default() },
             kept_bytes: runtime.kept_bytes,
             mode: if matches!(verb, Verb::Rerun(_)) { Mode::Anew } else { Mode::Live },
@@ -196,6 +198,11 @@ impl<S: State> RunRequest<S> {
         RunStream::new(self)
     }
 
+    /// The same request, of a graph without its type: see [`AnyGraph`](crate::run::AnyGraph).
+    pub fn erased(self) -> RunRequest<AnyState> {
+        RunRequest { runtime: self.runtime, order: self.order, state: PhantomData }
+    }
+
     /// The run, whose events go into `queue`.
     pub(crate) fn watched(mut self, queue: Arc<EventQueue>) -> Running<S> {
         self.order.queue = Some(queue);
@@ -203,16 +210,16 @@ impl<S: State> RunRequest<S> {
     }
 }
 
-impl<S: State> IntoFuture for RunRequest<S> {
+impl<S: StateForm> IntoFuture for RunRequest<S> {
     type Output = Result<Run<S>, RunError>;
     type IntoFuture = Running<S>;
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, order, .. } = self;
-        let thread = order.thread.clone();
+        let (thread, schema) = (order.thread.clone(), Arc::clone(&runtime.program.schema));
         Box::pin(async move {
             let Ended { run, checkpoint, step, status, state, .. } = carry_out(runtime, order).await?;
-            Ok(Run { thread, run, checkpoint, step, status, state: typed(state) })
+            Ok(Run { thread, run, checkpoint, step, status, state: S::read(state, &schema) })
         })
     }
 }

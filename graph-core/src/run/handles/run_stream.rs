@@ -12,19 +12,19 @@ use crate::run::runtime::event::RunEvent;
 use crate::run::runtime::outcome::Run;
 use crate::run::runtime::stream::queue::EventQueue;
 use crate::run::runtime::stream::view::{View, Views};
-use crate::state::State;
+use crate::state::StateForm;
 
 /// A run that is watched: its events, of which none is lost, and its end.
 ///
 /// The handle drives the run: the run goes on while its handle is asked for events. Where it is not asked, tasks
 /// that are under way go on until so many events wait that they are held up.
 #[must_use = "a run goes on while its handle is asked for events, and is cancelled when that is dropped"]
-pub struct RunStream<S: State> {
+pub struct RunStream<S: StateForm> {
     views: Views,
     phase: Phase<S>,
 }
 
-enum Phase<S: State> {
+enum Phase<S: StateForm> {
     /// Not asked yet.
     Ready(Box<RunRequest<S>>),
     Running(Arc<EventQueue>, Running<S>),
@@ -33,7 +33,7 @@ enum Phase<S: State> {
     Moving,
 }
 
-impl<S: State> RunStream<S> {
+impl<S: StateForm> RunStream<S> {
     pub(in crate::run) fn new(request: RunRequest<S>) -> Self {
         Self { views: View::Debug.into(), phase: Phase::Ready(Box::new(request)) }
     }
@@ -113,7 +113,7 @@ impl<S: State> RunStream<S> {
     }
 }
 
-impl<S: State> Drop for RunStream<S> {
+impl<S: StateForm> Drop for RunStream<S> {
     fn drop(&mut self) {
         if let Phase::Running(queue, _) | Phase::Ended(queue, _) = &self.phase {
             queue.close();
@@ -121,7 +121,7 @@ impl<S: State> Drop for RunStream<S> {
     }
 }
 
-impl<S: State> fmt::Debug for RunStream<S> {
+impl<S: StateForm> fmt::Debug for RunStream<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ended = matches!(self.phase, Phase::Ended(..));
         f.debug_struct("RunStream").field("views", &self.views).field("ended", &ended).finish_non_exhaustive()

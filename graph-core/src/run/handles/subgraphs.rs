@@ -13,7 +13,7 @@ use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use crate::run::past::view::CheckpointView;
 use crate::run::runtime::error::ThreadError;
-use crate::state::State;
+use crate::state::StateForm;
 
 /// The state of a subgraph, as of its own latest checkpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ struct Level {
     at: CheckpointId,
 }
 
-impl<S: State> Past<S> {
+impl<S: StateForm> Past<S> {
     /// The subgraphs of this checkpoint's next tasks and their subgraphs in turn, as far as they have begun,
     /// in merge order. With a checkpoint that was continued, these are the subgraphs as they ended.
     ///

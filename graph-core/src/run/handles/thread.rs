@@ -1,5 +1,6 @@
 //! A thread: the verbs of running, looking back, forking and editing.
 
+use std::boxed::Box;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -7,33 +8,31 @@ use std::vec::Vec;
 
 use serde::Serialize;
 
-use super::edit_request::EditRequest;
 use super::past::Past;
 use super::request::RunRequest;
 use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Summary};
 use crate::graph::{NodeRef, START};
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::node::IntoOutcome;
+use crate::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
+use crate::run::driver::edit_as::edit_as_last;
 use crate::run::driver::order::{Answers, Verb};
-use crate::run::driver::play::play_last;
 use crate::run::past::events::PastEvents;
 use crate::run::past::replay::ReplayRequest;
-use crate::run::past::state::ThreadState;
+use crate::run::past::state::{TaskState, ThreadState, tasks_of};
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::history::History;
 use crate::run::runtime::shared::Runtime;
-use crate::state::{Input, IntoInput, Json, State};
+use crate::state::{ErasedUpdate, Input, IntoInput, Json, StateForm};
 
 /// A thread of a graph: a sequence of runs that share one state, with their past.
 ///
 /// The handle holds nothing but the name: a thread exists once something ran on it.
-pub struct Thread<S: State> {
+pub struct Thread<S: StateForm> {
     runtime: Arc<Runtime>,
     id: ThreadId,
     state: PhantomData<fn() -> S>,
 }
 
-impl<S: State> Thread<S> {
+impl<S: StateForm> Thread<S> {
     pub(crate) fn new(runtime: Arc<Runtime>, id: ThreadId) -> Self {
         Self { runtime, id, state: PhantomData }
     }
@@ -52,9 +51,13 @@ impl<S: State> Thread<S> {
     /// Each call adds its input. A caller that repeats a request whose outcome it does not know uses
     /// [`run_once`](Self::run_once).
     pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
-        let verb = match input.into_input() {
-            Input::Update(update) => Verb::Input { update: std::boxed::Box::new(update), whole: false },
-            Input::State(update) => Verb::Input { update: std::boxed::Box::new(update), whole: true },
+        let (update, whole) = match input.into_input() {
+            Input::Update(update) => (update, false),
+            Input::State(update) => (update, true),
+        };
+        let verb = match S::write(update, &*self.runtime.program.initial, self.runtime.read_input) {
+            Ok(update) => Verb::Input { update, whole },
+            Err(misfit) => Verb::Refused(ThreadError::misfit("the input", misfit)),
         };
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
     }
@@ -116,6 +119,66 @@ impl<S: State> Thread<S> {
     /// again, and effects that succeeded are not repeated. On a finished thread it returns the stored result.
     pub fn resume(&self) -> RunRequest<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Resume)
+    }
+
+    /// The tasks of the superstep that is next, in merge order, with how far each is: results, failures and questions.
+    /// Empty when nothing is next.
+    ///
+    /// # Errors
+    /// When the thread never ran, or its store fails.
+    pub async fn tasks(&self) -> Result<Vec<TaskState>, ThreadError> {
+        let loaded = self.runtime.load(&self.id, At::Head).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
+        let mut tasks = tasks_of(&self.runtime.program, &loaded);
+        tasks.retain(|task| !task.node.is_start());
+        Ok(tasks)
+    }
+
+    /// Runs one pending task of the superstep that is next and records its result, without committing the superstep. The
+    /// other tasks can run at the same time, in this process or in others with the same store: so the tasks of a wide
+    /// superstep are spread over machines. [`resume`](Self::resume) then commits, and runs what is left.
+    ///
+    /// The run ends with [`Status::TaskRecorded`](crate::run::Status::TaskRecorded), or with
+    /// [`Status::Interrupted`](crate::run::Status::Interrupted) where the task asks. Retries, effects, timeouts and error
+    /// handlers are those of any run. It holds no lease of the thread unless the request is given one.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::reducer::Append;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Search { #[reducer(Append)] found: Vec<String> }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Search>::new("search");
+    /// # let web = g.node("web", || async { Search::update().found(["web"]) });
+    /// # let files = g.node("files", || async { Search::update().found(["files"]) });
+    /// # g.edge(START, web);
+    /// # g.edge(START, files);
+    /// # g.edge(web, END);
+    /// # g.edge(files, END);
+    /// # let searches = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = searches.thread("rust");
+    /// let run = thread.run(Search::update()).interrupt_before([web, files]).await?;
+    /// # assert_eq!(run.status.name(), "breakpoint");
+    /// for task in thread.tasks().await? {
+    ///     thread.run_task(task.id).await?; // or another process does
+    /// }
+    /// let search = thread.resume().await?.finished()?; // commits: no node runs again
+    /// assert_eq!(search.found, ["web", "files"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ThreadError::NoSuchTask`] when no pending task has this id, [`ThreadError::TaskRecorded`] when its result is
+    /// recorded already or another driver was faster, and [`RunError::Superseded`] when its superstep was committed in the
+    /// meantime.
+    pub fn run_task(&self, task: TaskId) -> RunRequest<S> {
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Task(task))
     }
 
     /// Answers the only open question, with a value or a reference to one, and continues.
@@ -253,51 +316,20 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// When the thread never ran, another run was faster, or the store fails.
     pub async fn edit(&self, update: S::Update) -> Result<CheckpointId, ThreadError> {
-        crate::run::driver::edit::edit(&self.runtime, &self.id, std::boxed::Box::new(update)).await
-    }
-
-    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
-    /// update, its decision, or both. The node's routes, branches and edges say what follows.
-    ///
-    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
-    ///   none is left the superstep ends.
-    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
-    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
-    ///
-    /// Several nodes are played in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
-    /// begins so, too.
-    ///
-    /// # Errors
-    /// When it would drop work of others ([`ThreadError::WouldDrop`]), the routing fails, the writes conflict,
-    /// another run was faster, or the store fails.
-    pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
-    where
-        O: IntoOutcome<S, Route = R>,
-    {
-        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node, outcome)
-    }
-
-    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
-    ///
-    /// A node of a [described](crate::graph::Description) graph is played with what its function may return: a
-    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
-    ///
-    /// # Errors
-    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
-    pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
-        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node.into(), outcome)
+        let update = self.edited(update)?;
+        crate::run::driver::edit::edit(&self.runtime, &self.id, update).await
     }
 
     /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
     /// edited state, its route leads where it led, and its edges fire. Tasks that are next again keep what they
-    /// have done. No other node is played beside it; [`edit_as`](Self::edit_as) plays several.
+    /// have done. No other node is edited as beside it; [`edit_as`](Self::edit_as) takes several.
     ///
     /// [`edit`](Self::edit) is the simpler choice when nothing is to be decided anew.
     ///
     /// # Errors
     /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
     pub async fn edit_as_last(&self, update: S::Update) -> Result<CheckpointId, RunError> {
-        play_last(&self.runtime, &self.id, std::boxed::Box::new(update)).await
+        edit_as_last(&self.runtime, &self.id, self.edited(update)?).await
     }
 
     /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
@@ -347,10 +379,19 @@ impl<S: State> Thread<S> {
         Ok(self.saver()?.delete(graph, &self.id).await?)
     }
 
+    fn edited(&self, update: S::Update) -> Result<Box<dyn ErasedUpdate>, ThreadError> {
+        let update = S::write(update, &*self.runtime.program.initial, None);
+        update.map_err(|misfit| ThreadError::misfit("the edit", misfit))
+    }
+
     pub(crate) async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
         let loaded = self.runtime.load(&self.id, at).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
         Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
+    }
+
+    pub(super) fn shared_runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
@@ -362,13 +403,13 @@ impl<S: State> Thread<S> {
     }
 }
 
-impl<S: State> Clone for Thread<S> {
+impl<S: StateForm> Clone for Thread<S> {
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.runtime), self.id.clone())
     }
 }
 
-impl<S: State> fmt::Debug for Thread<S> {
+impl<S: StateForm> fmt::Debug for Thread<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Thread").field(&self.id).finish()
     }

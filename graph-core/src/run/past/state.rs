@@ -9,14 +9,13 @@ use crate::checkpoint::{FailureRecord, Loaded, NextTask, RouteRecord, TaskResult
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId};
-use crate::run::driver::order::typed;
 use crate::run::runtime::change::Changed;
 use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::{FieldMap, state_of};
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::redact;
 use crate::run::runtime::shared::Runtime;
-use crate::state::{ErasedState, Indexes, Json, LoggedWrite, State, caught};
+use crate::state::{ErasedState, Indexes, Json, LoggedWrite, StateForm, caught};
 
 /// A thread as it stands.
 ///
@@ -110,7 +109,7 @@ pub(crate) fn tasks_of(program: &Program, loaded: &Loaded) -> Vec<TaskState> {
     next.map(state).collect()
 }
 
-pub(crate) fn state<S: State>(runtime: &Runtime, loaded: &Loaded) -> Result<ThreadState<S>, ThreadError> {
+pub(crate) fn state<S: StateForm>(runtime: &Runtime, loaded: &Loaded) -> Result<ThreadState<S>, ThreadError> {
     let program = &runtime.program;
     let (mut values, _) = state_of(program, loaded)?;
     let tasks = tasks_of(program, loaded);
@@ -119,7 +118,7 @@ pub(crate) fn state<S: State>(runtime: &Runtime, loaded: &Loaded) -> Result<Thre
         checkpoint: loaded.checkpoint.id,
         step: loaded.checkpoint.step,
         changed: Changed::since(&loaded.checkpoint, program),
-        values: typed(values),
+        values: S::read(values, &program.schema),
         next: tasks.iter().filter(|task| !task.is_finished()).map(|task| task.node.clone()).collect(),
         tasks,
     })

@@ -14,8 +14,8 @@ use crate::checkpoint::{InvalidName, Loaded, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
 use crate::graph::{Program, Topology};
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::{CodecError, LoadError, suggestion};
+use crate::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
+use crate::state::{CodecError, JsonError, LoadError, Misfit, suggestion};
 
 /// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
 #[derive(Debug, thiserror::Error)]
@@ -179,14 +179,6 @@ pub enum RunError {
         /// Why.
         reason: CodecError,
     },
-    /// A flow's thread holds a value of another type: the flow was changed since it returned it. Run it anew.
-    #[error("what the flow returned on thread {thread} does not decode: {reason}")]
-    Returned {
-        /// The thread.
-        thread: ThreadId,
-        /// Why.
-        reason: CodecError,
-    },
     /// A test runs a node [alone](crate::testing::node) that takes an item, and gives it none.
     #[error(
         "node {node:?} takes an item of type {takes}, and the test gives it none; give it one with `.input(..)`"
@@ -295,6 +287,31 @@ pub enum ThreadError {
         /// Why.
         reason: CodecError,
     },
+    /// No pending task of the thread has this id: its superstep was committed, or it is a task of another thread. Look at
+    /// [`tasks`](crate::run::Thread::tasks) again.
+    #[error("thread {thread} has no pending task {task}")]
+    NoSuchTask {
+        /// The thread.
+        thread: ThreadId,
+        /// The task.
+        task: TaskId,
+    },
+    /// The result of the task is recorded already, and counts. Run the other tasks, or `resume` the thread.
+    #[error("the result of task {task} of thread {thread} is recorded already")]
+    TaskRecorded {
+        /// The thread.
+        thread: ThreadId,
+        /// The task.
+        task: TaskId,
+    },
+    /// A value that was given as JSON does not fit the state.
+    #[error("{what} does not fit: {reason}")]
+    Misfit {
+        /// The value: the input or the edit.
+        what: String,
+        /// Why.
+        reason: JsonError,
+    },
     /// The thread is not that of a subgraph of the checkpoint.
     #[error("thread {thread:?} is not below checkpoint {checkpoint}")]
     NotBelow {
@@ -356,6 +373,19 @@ pub enum ThreadError {
 }
 
 impl ThreadError {
+    pub(crate) fn no_such_task(thread: &ThreadId, task: TaskId) -> Self {
+        Self::NoSuchTask { thread: thread.clone(), task }
+    }
+
+    /// An input or an edit is none of the graph.
+    pub(crate) fn misfit(what: &str, misfit: Misfit) -> Self {
+        let what = what.into();
+        match misfit {
+            Misfit::Json(reason) => Self::Misfit { what, reason },
+            Misfit::Codec(reason) => Self::Encode { what, reason },
+        }
+    }
+
     /// The error for a checkpoint whose values do not become a state.
     pub(crate) fn unloadable(checkpoint: CheckpointId, reason: LoadError) -> Self {
         match reason {

@@ -61,7 +61,7 @@ pub(crate) fn state_of(
     loaded: &Loaded,
 ) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
     let Loaded { checkpoint, schema, values, .. } = loaded;
-    let own = &program.schema;
+    let own: &Schema = &program.schema;
     let load = || program.initial.load(own, schema, values);
     let state = if schema.version == own.version {
         load()

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Deadline;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, ThreadId};
-use crate::state::{CodecError, Json};
+use crate::state::{CodecError, Json, StateForm};
 
 /// A run that ended without an error: it finished, or it can be continued.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +59,9 @@ pub enum Status {
     Cancelled,
     /// The run stopped at a barrier because it was asked to: `thread.resume()` continues it.
     Drained,
+    /// The one task that was run has finished and its result is recorded: `thread.resume()` runs the other tasks of its
+    /// superstep and commits it. See [`run_task`](crate::run::Thread::run_task).
+    TaskRecorded,
 }
 
 impl Status {
@@ -72,6 +75,7 @@ impl Status {
             Self::LimitReached { .. } => "limit_reached",
             Self::Cancelled => "cancelled",
             Self::Drained => "drained",
+            Self::TaskRecorded => "task_recorded",
         }
     }
 }
@@ -115,15 +119,20 @@ impl Interrupt {
     }
 }
 
-impl<S> Run<S> {
-    /// The final state of a run that finished.
+impl<S: StateForm> Run<S> {
+    /// The result of a run that finished: its final state, or the value that a [flow](crate::run::flow) returned.
     ///
     /// # Errors
-    /// [`Unfinished`] when it paused, was cancelled or reached its limit.
-    pub fn finished(self) -> Result<S, Unfinished> {
-        match self.status {
-            Status::Finished => Ok(self.state),
-            status => Err(Unfinished::instead_of("to finish", self.thread, status)),
+    /// [`Unfinished`] when it paused, was cancelled or reached its limit, and when the stored value of a flow does not
+    /// decode.
+    pub fn finished(self) -> Result<S::Finished, Unfinished> {
+        let Self { thread, status, state, .. } = self;
+        match status {
+            Status::Finished => state.finished().map_err(|reason| Unfinished {
+                reason: Some(reason),
+                ..Unfinished::instead_of("to return a value", thread, status)
+            }),
+            status => Err(Unfinished::instead_of("to finish", thread, status)),
         }
     }
 
@@ -141,18 +150,29 @@ impl<S> Run<S> {
 
 /// A run that ended otherwise than its caller requires.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("the run on thread {thread} was expected {expected}, but {}", how(status))]
+#[error("{}", told(self))]
 pub struct Unfinished {
     /// The thread.
     pub thread: ThreadId,
     expected: &'static str,
+    /// Why the value of a run that finished does not decode: the flow was changed since it returned it.
+    pub(crate) reason: Option<CodecError>,
     /// The status that the run ended with.
     pub status: Box<Status>,
 }
 
 impl Unfinished {
     pub(crate) fn instead_of(expected: &'static str, thread: ThreadId, status: Status) -> Self {
-        Self { thread, expected, status: Box::new(status) }
+        Self { thread, expected, reason: None, status: Box::new(status) }
+    }
+}
+
+fn told(Unfinished { thread, expected, reason, status }: &Unfinished) -> String {
+    match reason {
+        Some(reason) => {
+            alloc::format!("what the flow returned on thread {thread} does not decode: {reason}")
+        }
+        None => alloc::format!("the run on thread {thread} was expected {expected}, but {}", how(status)),
     }
 }
 
@@ -177,6 +197,7 @@ fn how(status: &Status) -> String {
         Status::LimitReached { limit } => alloc::format!("it reached its limit of {limit} supersteps"),
         Status::Cancelled => "it was cancelled".into(),
         Status::Drained => "it was asked to stop at a barrier".into(),
+        Status::TaskRecorded => "it ran one task of its superstep".into(),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::engine::{Breakpoints, Limits};
 use crate::graph::{NodeRef, Program};
 use crate::id::{NodeName, ThreadId};
 use crate::node::Deck;
-use crate::state::{Change, FieldId};
+use crate::state::{Change, FieldId, Json, ReadInput};
 use crate::store::{MemoryStore, Store};
 
 /// Everything that the runs of a graph share.
@@ -50,6 +50,10 @@ pub(crate) struct Runtime {
     pub(crate) one_step_fields: Vec<FieldId>,
     /// The changes in the first checkpoint of a thread, for fields whose initial value is not empty.
     pub(crate) seeds: Vec<Change>,
+    /// Reads an input that is given as JSON, where it is not an object of fields.
+    pub(crate) read_input: Option<ReadInput>,
+    /// The JSON Schemas of inputs and outputs, where they are not those of the state.
+    pub(crate) json_schemas: Option<(Json, Json)>,
     /// The recordings that stand in for the outside world in a test.
     pub(crate) deck: Option<Arc<Deck>>,
     registered: Arc<OnceCell<()>>,
@@ -75,6 +79,8 @@ impl Runtime {
             breakpoints: program.breakpoints(),
             one_step_fields: one_step_fields(&program.schema),
             seeds: seeds(&program.schema, &*program.initial),
+            read_input: None,
+            json_schemas: None,
             deck: None,
             registered: Arc::default(),
             program,

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::nearest::suggestion;
 use super::place::{Found, Place, Problems};
@@ -76,6 +76,12 @@ pub enum JsonError {
         /// The expected and the actual value.
         reason: String,
     },
+    /// The value does not fit the type of the input.
+    #[error("{reason}")]
+    Input {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl JsonFields {
@@ -144,6 +150,13 @@ impl JsonFields {
             secret,
         });
         self.fields.push(JsonField { shape, reducer, default });
+    }
+
+    /// The JSON Schema of a state with these fields.
+    pub(super) fn json_schema(&self) -> Value {
+        let named = self.schema.fields.iter().zip(&self.fields);
+        let properties = named.map(|(field, known)| (field.name.clone(), known.shape.to_schema()));
+        json!({ "type": "object", "title": self.schema.name, "properties": properties.collect::<Map<_, _>>() })
     }
 
     fn reducer(place: &Place<'_>, shape: &Shape, problems: &mut Problems) -> Option<JsonReducer> {

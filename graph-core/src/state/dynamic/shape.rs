@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::nearest::suggestion;
 use super::place::{Place, Problems, brief};
@@ -124,6 +124,30 @@ impl Shape {
     }
 
     /// Returns the same shape for secret values.
+    /// The shape as the JSON Schema that it was read from.
+    pub(super) fn to_schema(&self) -> Value {
+        let mut schema = Map::new();
+        let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
+        match &*names {
+            [] => None,
+            [only] => schema.insert("type".into(), json!(only)),
+            _ => schema.insert("type".into(), json!(names)),
+        };
+        let members = self.members.iter().map(|(name, shape)| (name.clone(), shape.to_schema()));
+        let members: Map<String, Value> = members.collect();
+        let keywords = [
+            ("enum", self.allowed.as_ref().map(|allowed| json!(allowed))),
+            ("items", self.items.as_ref().map(|items| items.to_schema())),
+            ("properties", (!members.is_empty()).then_some(Value::Object(members))),
+            ("required", (!self.required.is_empty()).then(|| json!(self.required))),
+            ("additionalProperties", self.closed.then_some(Value::Bool(false))),
+            ("minimum", self.minimum.map(|minimum| json!(minimum))),
+            ("maximum", self.maximum.map(|maximum| json!(maximum))),
+        ];
+        schema.extend(keywords.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));
+        Value::Object(schema)
+    }
+
     pub(super) fn of_secrets(mut self) -> Self {
         self.secret = true;
         self

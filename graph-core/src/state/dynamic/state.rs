@@ -117,6 +117,10 @@ impl State for JsonState {
         JsonUpdate::of(writes.collect())
     }
 
+    fn json_schema(&self) -> Option<Json> {
+        Json::encode(&self.fields.json_schema()).ok()
+    }
+
     fn update_from(&self, values: &Value) -> Result<JsonUpdate, JsonError> {
         self.fields.update(values)
     }

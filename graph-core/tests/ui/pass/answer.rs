@@ -3,7 +3,7 @@
 extern crate superstep_core as superstep;
 
 use superstep::id::InterruptId;
-use superstep::run::{FlowThread, RunRequest, Thread};
+use superstep::run::{FlowState, RunRequest, Thread};
 use superstep::state::State;
 
 #[derive(State, Clone, Default)]
@@ -28,7 +28,7 @@ fn answers(thread: &Thread<Essay>, id: InterruptId) -> Vec<RunRequest<Essay>> {
     ]
 }
 
-fn flow_answers(thread: &FlowThread<String, String>, id: InterruptId) {
+fn flow_answers(thread: &Thread<FlowState<String, String>>, id: InterruptId) {
     drop((thread.answer(&true), thread.answer(true), thread.answer_to(id, &1), thread.answer_to(id, 1)));
 }
 

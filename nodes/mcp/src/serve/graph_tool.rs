@@ -1,7 +1,6 @@
 //! A graph as a tool.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use superstep_core::id::{InterruptId, ThreadId};
-use superstep_core::run::{CancellationToken, Graph, Run, RunError, RunRequest, Status};
+use superstep_core::run::{AnyGraph, AnyState, CancellationToken, Graph, Run, RunError, RunRequest, Status};
 use superstep_core::state::{IntoInput, Json, State};
 use superstep_nodes::tool::{ToolEffect, check_schema, schema_of};
 
@@ -78,8 +77,16 @@ pub struct GraphTool {
     input: Value,
     output: Map<String, Value>,
     effect: ToolEffect,
-    pub(super) graph: Arc<dyn Served>,
+    graph: AnyGraph,
+    begin: Arc<Begin>,
+    result: Arc<Output>,
 }
+
+/// Creates the request to run on an input, on this thread or on a new one.
+type Begin = dyn Fn(Option<ThreadId>, Value) -> Result<RunRequest<AnyState>, String> + Send + Sync;
+
+/// Creates the output from a final state.
+type Output = dyn Fn(AnyState) -> Result<Value, String> + Send + Sync;
 
 /// The work that a client asks for.
 pub(super) enum Work {
@@ -96,19 +103,6 @@ pub(super) enum Answers {
     ById(Map<String, Value>),
 }
 
-/// A graph without its types.
-pub(super) trait Served: Send + Sync + 'static {
-    /// Returns true if a store keeps its threads.
-    fn keeps(&self) -> bool;
-
-    fn run(
-        &self,
-        work: Work,
-        cancel: CancellationToken,
-        watcher: Watcher,
-    ) -> BoxFuture<'static, Result<Ended, Failed>>;
-}
-
 impl GraphTool {
     /// Makes a tool of a graph. One function makes the graph's input of the tool's, and the other the tool's output of the final
     /// state; the types of both are described to clients.
@@ -122,19 +116,34 @@ impl GraphTool {
     where
         S: State,
         I: DeserializeOwned + JsonSchema + 'static,
-        N: IntoInput<S> + 'static,
+        N: IntoInput<S>,
         O: Serialize + JsonSchema,
     {
-        let output = Arc::new(move |state| serde_json::to_value(output(state)));
-        let types = PhantomData::<fn(I) -> N>;
-        let served = ServedGraph { graph, input, output, types };
+        let any = graph.erased();
+        let begin = move |thread: Option<ThreadId>, given| {
+            let given =
+                serde_json::from_value(given).map_err(|error| format!("the input does not fit: {error}"))?;
+            let input = unless_it_panics(|| input(given), "reads the input")?;
+            Ok(match thread {
+                Some(thread) => graph.thread(thread).run(input),
+                None => graph.run(input),
+            }
+            .erased())
+        };
+        let result = move |state: AnyState| {
+            let state: S = state.downcast().expect("a run gives the state of its graph");
+            let made = unless_it_panics(|| serde_json::to_value(output(state)), "makes the output")?;
+            made.map_err(|error| format!("the output has no form in JSON: {error}"))
+        };
         Self {
             name: name.into(),
             description: description.into(),
             input: schema_of::<I>(),
             output: schema::<O>(),
             effect: ToolEffect::default(),
-            graph: Arc::new(served),
+            graph: any,
+            begin: Arc::new(begin),
+            result: Arc::new(result),
         }
     }
 
@@ -147,7 +156,52 @@ impl GraphTool {
 
     /// The name of the tool that goes on with runs, if their threads are kept.
     pub(super) fn resume_name(&self) -> Option<String> {
-        self.graph.keeps().then(|| format!("{}{RESUME}", self.name))
+        self.keeps().then(|| format!("{}{RESUME}", self.name))
+    }
+
+    /// Returns `true` if there is a store that keeps its threads.
+    fn keeps(&self) -> bool {
+        self.graph.saver().is_some()
+    }
+
+    /// Does what a client wants done.
+    pub(super) fn run(
+        &self,
+        work: Work,
+        cancel: CancellationToken,
+        watcher: Watcher,
+    ) -> BoxFuture<'static, Result<Ended, Failed>> {
+        let (keeps, result) = (self.keeps(), Arc::clone(&self.result));
+        let request = self.request(work);
+        Box::pin(async move {
+            let request = request.map_err(|reason| Failed { thread: None, reason })?;
+            let thread = watcher.thread();
+            match request.cancel_on(cancel).observe(watcher).await {
+                Ok(run) => ended(run, keeps, &*result),
+                Err(error) => {
+                    let thread = thread.get().filter(|_| keeps && is_kept(&error)).cloned();
+                    Err(Failed { thread, reason: error.to_string() })
+                }
+            }
+        })
+    }
+
+    fn request(&self, work: Work) -> Result<RunRequest<AnyState>, String> {
+        let (thread, answers) = match work {
+            Work::Begin { thread, input } => return (self.begin)(thread, input),
+            Work::Resume { thread, answers } => (self.graph.thread(thread), answers),
+        };
+        Ok(match answers {
+            Answers::None => thread.resume(),
+            Answers::Only(answer) => thread.answer(&answer),
+            Answers::ById(answers) => {
+                let answer = |(id, answer): (String, Value)| {
+                    let id: InterruptId = id.parse().map_err(|_| format!("`{id}` is no id of a question"))?;
+                    Ok((id, Json::encode(&answer).map_err(|error| error.to_string())?))
+                };
+                thread.answers(answers.into_iter().map(answer).collect::<Result<Vec<_>, String>>()?)
+            }
+        })
     }
 
     /// Checks the tool and adds the thread to its input.
@@ -158,7 +212,7 @@ impl GraphTool {
             return Err(ServeError::Name { name: name() });
         }
         check_schema(&self.input).map_err(|reason| ServeError::Schema { name: name(), reason })?;
-        if !self.graph.keeps() {
+        if !self.keeps() {
             return Ok(());
         }
         if self.input["properties"].get("thread").is_some() {
@@ -204,7 +258,7 @@ impl GraphTool {
 
     /// The work that an input of the first tool asks for.
     pub(super) fn begin(&self, mut input: Map<String, Value>) -> Result<Work, String> {
-        let thread = match self.graph.keeps() {
+        let thread = match self.keeps() {
             true => input.remove("thread").map(thread_of).transpose()?,
             false => None,
         };
@@ -254,85 +308,6 @@ fn resume_input() -> Value {
     })
 }
 
-struct ServedGraph<S: State, F, I, N> {
-    graph: Graph<S>,
-    input: F,
-    output: Arc<Output<S>>,
-    types: PhantomData<fn(I) -> N>,
-}
-
-type Output<S> = dyn Fn(S) -> Result<Value, serde_json::Error> + Send + Sync;
-
-impl<S, F, I, N> Served for ServedGraph<S, F, I, N>
-where
-    S: State,
-    F: Fn(I) -> N + Send + Sync + 'static,
-    I: DeserializeOwned + 'static,
-    N: IntoInput<S> + 'static,
-{
-    fn keeps(&self) -> bool {
-        self.graph.saver().is_some()
-    }
-
-    fn run(
-        &self,
-        work: Work,
-        cancel: CancellationToken,
-        watcher: Watcher,
-    ) -> BoxFuture<'static, Result<Ended, Failed>> {
-        let (keeps, output) = (self.keeps(), Arc::clone(&self.output));
-        let request = self.request(work);
-        Box::pin(async move {
-            let request = request.map_err(|reason| Failed { thread: None, reason })?;
-            let thread = watcher.thread();
-            match request.cancel_on(cancel).observe(watcher).await {
-                Ok(run) => ended(run, keeps, &*output),
-                Err(error) => {
-                    let thread = thread.get().filter(|_| keeps && is_kept(&error)).cloned();
-                    Err(Failed { thread, reason: error.to_string() })
-                }
-            }
-        })
-    }
-}
-
-impl<S, F, I, N> ServedGraph<S, F, I, N>
-where
-    S: State,
-    F: Fn(I) -> N,
-    I: DeserializeOwned,
-    N: IntoInput<S>,
-{
-    fn request(&self, work: Work) -> Result<RunRequest<S>, String> {
-        match work {
-            Work::Begin { thread, input } => {
-                let input = serde_json::from_value(input)
-                    .map_err(|error| format!("the input does not fit: {error}"))?;
-                let input = unless_it_panics(|| (self.input)(input), "reads the input")?;
-                Ok(match thread {
-                    Some(thread) => self.graph.thread(thread).run(input),
-                    None => self.graph.run(input),
-                })
-            }
-            Work::Resume { thread, answers } => {
-                let thread = self.graph.thread(thread);
-                Ok(match answers {
-                    Answers::None => thread.resume(),
-                    Answers::Only(answer) => thread.answer(&answer),
-                    Answers::ById(answers) => {
-                        let answer = |(id, answer): (String, Value)| {
-                            let id: InterruptId =
-                                id.parse().map_err(|_| format!("`{id}` is no id of a question"))?;
-                            Ok((id, Json::encode(&answer).map_err(|error| error.to_string())?))
-                        };
-                        thread.answers(answers.into_iter().map(answer).collect::<Result<Vec<_>, String>>()?)
-                    }
-                })
-            }
-        }
-    }
-}
-
 /// Calls a function of the program and catches a panic, which would leave the client without an answer.
 fn unless_it_panics<T>(function: impl FnOnce() -> T, does: &str) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(function)).map_err(|_| format!("the function that {does} has panicked"))
@@ -343,16 +318,11 @@ const fn is_kept(error: &RunError) -> bool {
     matches!(error, RunError::Node(_) | RunError::StepTimedOut { .. })
 }
 
-fn ended<S>(run: Run<S>, keeps: bool, output: &Output<S>) -> Result<Ended, Failed> {
+fn ended(run: Run<AnyState>, keeps: bool, result: &Output) -> Result<Ended, Failed> {
     let Run { thread, status, state, .. } = run;
     let thread = keeps.then_some(thread);
     let output = match &status {
-        Status::Finished => {
-            let made = unless_it_panics(|| output(state), "makes the output");
-            let made = made
-                .and_then(|made| made.map_err(|error| format!("the output has no form in JSON: {error}")));
-            Some(made.map_err(|reason| Failed { thread: thread.clone(), reason })?)
-        }
+        Status::Finished => Some(result(state).map_err(|reason| Failed { thread: thread.clone(), reason })?),
         _ => None,
     };
     Ok(Ended { thread, status, output })

@@ -123,7 +123,7 @@ impl McpService {
             Err(reason) => return Some(CallToolResult::error(vec![ContentBlock::text(reason)])),
         };
         let (watcher, watched) = watch(context.meta.get_progress_token());
-        let run = tool.graph.run(work, context.ct.clone(), watcher);
+        let run = tool.run(work, context.ct.clone(), watcher);
         let ended = watched.during(run, &context.peer).await;
         let resume = tool.resume_name();
         Some(match ended {

@@ -11,6 +11,7 @@ use super::*;
 use crate::compaction::ContextManager;
 use crate::message::{MessageLog, ToolCall, ToolStatus};
 use crate::model::{Ledger, ModelError, Scripted, StopReason, Turn};
+use crate::node::ModelChunk;
 use crate::tool::TypedTool;
 
 #[derive(State, Clone, Debug, Default)]
@@ -85,6 +86,24 @@ async fn s0_026_tools_run_until_the_model_asks_for_none() {
     assert_eq!(state.messages.last().unwrap().text(), "Words.");
     assert_eq!((read.load(Ordering::Relaxed), state.ledger.total().calls), (3, 3));
     assert_eq!(model.requests()[2].messages.len(), 6);
+}
+
+#[tokio::test]
+async fn the_pieces_of_each_call_name_the_message_that_it_becomes() {
+    let (tools, _) = pages();
+    let model = Arc::new(Scripted::new().then(asks(1..2)).then(asks(2..3)).say("Words."));
+    let mut run = graph(node(&model, &tools)).run(question()).stream();
+    let mut seen: Vec<String> = Vec::new();
+    while let Some(event) = run.next().await {
+        if let Some(chunk) = ModelChunk::of(&event)
+            && seen.last().is_none_or(|last| last != chunk.message.as_str())
+        {
+            seen.push(chunk.message.to_string());
+        }
+    }
+    assert_eq!(seen, ["use_tools.1.1", "use_tools.1.2", "use_tools.1.3"]);
+    let state = run.finish().await.unwrap().finished().unwrap();
+    assert!(seen.iter().all(|id| ids(&state).contains(&id.as_str())));
 }
 
 #[tokio::test]

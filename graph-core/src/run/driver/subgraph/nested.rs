@@ -192,7 +192,10 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 cell.halt(asks);
                 pending().await
             }
-            status @ (Status::Drained | Status::Cancelled | Status::Breakpoint { .. }) => {
+            status @ (Status::Drained
+            | Status::Cancelled
+            | Status::Breakpoint { .. }
+            | Status::TaskRecorded) => {
                 Surroundings::of(&cell.run).stopped.note(status);
                 cell.halt(Vec::new());
                 pending().await

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::state::FlowState;
+use super::state::stored::FlowState;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::node::{Ask, Effects, Emit, Task, TaskInfo};
 use crate::state::{CodecError, Json};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cx::{Cx, codec};
-use super::state::FlowState;
+use super::state::stored::FlowState;
 use crate::error::NodeError;
 use crate::node::{Effects, FromTask, Node, NodeDescription, Task};
 use crate::state::{Json, Update};

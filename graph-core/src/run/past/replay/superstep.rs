@@ -17,7 +17,7 @@ use crate::checkpoint::{
     AskRecord, Checkpoint, Checkpointer, FailureRecord, Loaded, NextTask, Source, TaskRecord, TaskResult,
     below,
 };
-use crate::engine::Limits;
+use crate::engine::{Begin, Limits};
 use crate::id::{TaskId, ThreadId};
 use crate::node::Note;
 use crate::run::driver::begin::driver;
@@ -215,7 +215,7 @@ impl Superstep<'_> {
         drained.cancel();
         driver.stops.drain = Some(drained);
         let begin = driver.restore(self.standing(taken))?;
-        driver.drive(begin).await.map(drop)
+        driver.drive(Begin::Resume(begin)).await.map(drop)
     }
 
     /// The checkpoint before it, as the tasks find it: with their journal, with the failures that error handlers

@@ -14,7 +14,7 @@ use super::order::{Ended, Order, Verb};
 use crate::checkpoint::{
     At, Checkpoint, Checkpointer, CheckpointerExt, Commit, Frontier, Loaded, MemorySaver, Source, StoreError,
 };
-use crate::engine::{Breakpoints, barrier};
+use crate::engine::{Begin, Breakpoints, barrier};
 use crate::id::{CheckpointId, RunId, ThreadId};
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::event::{EventKind, EventLog, Observer, RunEvent};
@@ -22,8 +22,8 @@ use crate::run::runtime::outcome::Status;
 use crate::run::runtime::shared::Runtime;
 use crate::state::ErasedState;
 
-/// The runtime, state and tasks that a rehearsal begins with.
-pub(crate) struct Rehearsal {
+/// The runtime, state and tasks that a partial run begins with.
+pub(crate) struct PartialRun {
     pub(crate) runtime: Runtime,
     pub(crate) state: Arc<dyn ErasedState>,
     pub(crate) frontier: Frontier,
@@ -32,8 +32,8 @@ pub(crate) struct Rehearsal {
     pub(crate) observers: Vec<Arc<dyn Observer>>,
 }
 
-/// The result of a rehearsal.
-pub(crate) struct Rehearsed {
+/// The result of a partial run.
+pub(crate) struct PartialRunEnd {
     /// The status that it ended with, or the error.
     pub(crate) status: Result<Status, RunError>,
     /// The state as of the last barrier.
@@ -44,16 +44,16 @@ pub(crate) struct Rehearsed {
     pub(crate) head: Loaded,
 }
 
-impl Rehearsal {
+impl PartialRun {
     /// Runs so many supersteps, or fewer where it ends before.
-    pub(crate) async fn run(self, supersteps: u64) -> Result<Rehearsed, RunError> {
+    pub(crate) async fn run(self, supersteps: u64) -> Result<PartialRunEnd, RunError> {
         let Self { mut runtime, state, frontier, step, observers } = self;
         let saver = Arc::new(MemorySaver::new());
         runtime.saver = Some(Arc::clone(&saver) as Arc<dyn Checkpointer>);
         runtime.breakpoints = Breakpoints::default();
         // The nodes run, whatever they gave before.
         runtime.cache = None;
-        let thread = ThreadId::from("rehearsal");
+        let thread = ThreadId::from("partial run");
         let base = CheckpointId(runtime.ambient.id());
         let checkpoint = first(&runtime, &*state, frontier, base, step)?;
         let graph = runtime.program.topology.name().clone();
@@ -81,7 +81,7 @@ impl Rehearsal {
         // Its subgraphs are not told to stop.
         driver.stops.drain = Some(drain);
         driver.stops.step_timeout = step_timeout;
-        let begin = driver.restore(load(&saver, &thread, At::Head).await?)?;
+        let begin = Begin::Resume(driver.restore(load(&saver, &thread, At::Head).await?)?);
         // With the fields that are never stored.
         driver.base.state = CurrentState::new(Arc::clone(&state));
         let (status, state) = match driver.drive(begin).await {
@@ -90,7 +90,7 @@ impl Rehearsal {
         };
         let begun = load(&saver, &thread, At::Id(base)).await?;
         let head = load(&saver, &thread, At::Head).await?;
-        Ok(Rehearsed { status, state, begun, head })
+        Ok(PartialRunEnd { status, state, begun, head })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Editing as a node: an outcome that a node might have had, in the place of its run.
+//! Edits as nodes: each is given an outcome, in the place of its run.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -7,11 +7,12 @@ use std::vec::Vec;
 use super::attempt::{Attempt, End};
 use super::begin::driver;
 use super::drive::Driver;
-use super::edit::{Own, Played, put_on_top};
+use super::edit::{AsNodes, Own, put_on_top};
+use super::given::{self, Given, Outcome};
 use super::order::{Order, Verb};
 use super::slot::Slot;
-use crate::checkpoint::{At, Carrier, Cause, CheckpointerExt, Loaded, TaskRecord, TaskResult};
-use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored, TaskNumber, not_led_by};
+use crate::checkpoint::{At, Carrier, CheckpointerExt, Loaded, TaskRecord, TaskResult};
+use crate::engine::{Arrivals, Begin, Command, Ending, Event, NoPlan, Plan, Restored, TaskNumber, plan_edit};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
@@ -22,38 +23,32 @@ use crate::run::runtime::outcome::InputStatus;
 use crate::run::runtime::shared::Runtime;
 use crate::state::ErasedUpdate;
 
-/// A node, with the outcome that it is said to have had.
-pub(crate) type GivenOutcome = (Selected, Result<Done, NodeError>);
-
-/// A played node, with where it leads.
-struct Play {
+/// A node of an edit, with its result and where it leads.
+struct AsNode {
     node: NodeId,
     done: Done,
     targets: Targets,
 }
 
-pub(crate) async fn play(
+pub(crate) async fn edit_as(
     runtime: Arc<Runtime>,
     thread: ThreadId,
-    outcomes: Vec<GivenOutcome>,
+    outcomes: Vec<Given>,
 ) -> Result<CheckpointId, RunError> {
     let (driver, loaded, restored) = restore(&runtime, &thread).await?;
-    let mut plays = Vec::with_capacity(outcomes.len());
-    for (node, outcome) in outcomes {
-        plays.push(driver.given(&node, outcome)?);
+    let mut nodes = Vec::with_capacity(outcomes.len());
+    for Given { node, outcome } in outcomes {
+        nodes.push(driver.given(&node, outcome)?);
     }
-    let Some(loaded) = loaded else {
-        return driver.play_all(restored, plays).await;
+    let ran = match &loaded {
+        Some(loaded) => last_ran(&runtime, &thread, loaded).await?,
+        None => Vec::new(),
     };
-    if plays.iter().any(|play| restored.tasks.iter().any(|task| task.node == play.node)) {
-        return driver.play_next(loaded, restored, plays).await;
-    }
-    let ran = last_ran(&runtime, &thread, &loaded).await?;
-    driver.play_anew(loaded, ran, restored, plays).await
+    driver.edit_as(loaded, &ran, restored, nodes).await
 }
 
-/// Plays the node that ran last once more, with its own decision and another update.
-pub(crate) async fn play_last(
+/// Edits as the node that ran last, with its own decision and another update.
+pub(crate) async fn edit_as_last(
     runtime: &Arc<Runtime>,
     thread: &ThreadId,
     update: Box<dyn ErasedUpdate>,
@@ -61,8 +56,8 @@ pub(crate) async fn play_last(
     let (driver, loaded, restored) = restore(runtime, thread).await?;
     let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
     let ran = last_ran(runtime, thread, &loaded).await?;
-    let plays = driver.last(&ran, update)?;
-    driver.play_anew(loaded, ran, restored, plays).await
+    let nodes = driver.last(&ran, update)?;
+    driver.edit_as(Some(loaded), &ran, restored, nodes).await
 }
 
 /// Reads the thread's head. Returns a driver on it, and what is next there.
@@ -85,10 +80,8 @@ async fn restore(
         finished: Vec::new(),
         failed: Vec::new(),
     };
-    if let Some(loaded) = &loaded
-        && let Begin::Resume(found) = driver.restore(loaded.clone())?
-    {
-        restored = found;
+    if let Some(loaded) = &loaded {
+        restored = driver.restore(loaded.clone())?;
     }
     Ok((driver, loaded, restored))
 }
@@ -98,25 +91,28 @@ impl Driver {
         self.runtime.program.topology.node_name(node).clone()
     }
 
-    /// A play as it was given.
-    fn given(&self, node: &Selected, outcome: Result<Done, NodeError>) -> Result<Play, RunError> {
+    /// A node with the outcome that it was given.
+    fn given(&self, node: &Selected, outcome: Outcome) -> Result<AsNode, RunError> {
         let program = &self.runtime.program;
         let node = self.runtime.selected(node)?.expect("an edit names one node");
-        let outcome = outcome.map_err(|error| self.fails(node, error))?;
         let code = program.node(node);
+        let outcome = match outcome {
+            Outcome::Typed(outcome) => outcome.map_err(|error| self.fails(node, error))?,
+            Outcome::Json(outcome) => given::read(program, code, &self.name(node), outcome)?,
+        };
         if !fits(code, &outcome) {
             return Err(ThreadError::WrongDecision { node: self.name(node) }.into());
         }
-        let outcome = match &code.played {
-            Some(played) => (played.check)(outcome, &self.base.state.share())
+        let outcome = match &code.given {
+            Some(given) => (given.check)(outcome, &self.base.state.share())
                 .map_err(|error| self.fails(node, NodeError::new(NodeErrorKind::Failed, error)))?,
             None => outcome,
         };
-        self.play_of(node, Attempt::played(program, node, self.base.state.share(), outcome))
+        self.leads(node, Attempt::given(program, node, self.base.state.share(), outcome))
     }
 
     /// The node that ran last once more, with the decision that it made and another update.
-    fn last(&self, ran: &[TaskRecord], update: Box<dyn ErasedUpdate>) -> Result<Vec<Play>, RunError> {
+    fn last(&self, ran: &[TaskRecord], update: Box<dyn ErasedUpdate>) -> Result<Vec<AsNode>, RunError> {
         let program = &self.runtime.program;
         let mut candidates: Vec<NodeName> = Vec::new();
         for task in ran {
@@ -130,7 +126,7 @@ impl Driver {
         let node = self.runtime.selected(&Selected::Named(only.clone()))?.expect("a name is one node's");
         let codec = |reason| RunError::Encode { what: "the edit".into(), reason };
         let mut update = Some(update);
-        let mut plays = Vec::with_capacity(ran.len());
+        let mut nodes = Vec::with_capacity(ran.len());
         // The update is the first task's; the others of the node have nothing to write.
         for task in ran {
             let update = match update.take() {
@@ -141,9 +137,9 @@ impl Driver {
             let record =
                 Record { route: task.route.clone(), handled: task.handled.clone(), ..Record::default() };
             let done = Done::stored(update, writes, record);
-            plays.push(self.play_of(node, Attempt::routed(program, node, self.base.state.share(), done))?);
+            nodes.push(self.leads(node, Attempt::routed(program, node, self.base.state.share(), done))?);
         }
-        Ok(plays)
+        Ok(nodes)
     }
 
     fn fails(&self, node: NodeId, error: NodeError) -> RunError {
@@ -156,49 +152,65 @@ impl Driver {
         })
     }
 
-    fn play_of(&self, node: NodeId, end: End) -> Result<Play, RunError> {
+    fn leads(&self, node: NodeId, end: End) -> Result<AsNode, RunError> {
         match end {
-            End::Finished { done, targets: Ok(targets) } => Ok(Play { node, done, targets }),
+            End::Finished { done, targets: Ok(targets) } => Ok(AsNode { node, done, targets }),
             End::Finished { targets: Err(error), .. } | End::Failed(error) => Err(self.fails(node, error)),
             End::Paused(_) => unreachable!("nothing runs, so nothing asks"),
         }
     }
 
-    /// Finishes tasks that are next; the others stay next.
-    async fn play_next(
+    /// Makes the edit: stores results of some of the next tasks, or passes the barrier of a superstep that is over.
+    async fn edit_as(
         mut self,
-        loaded: Loaded,
-        mut restored: Restored,
-        plays: Vec<Play>,
+        loaded: Option<Loaded>,
+        ran: &[TaskRecord],
+        restored: Restored,
+        nodes: Vec<AsNode>,
     ) -> Result<CheckpointId, RunError> {
-        let unfinished = restored.tasks.len() - restored.finished.len();
-        let mut played: Vec<TaskNumber> = Vec::new();
-        let mut stray = Vec::new();
-        for Play { node, done, targets } in plays {
-            let is_open = |(task, planned): &(TaskNumber, &PlannedTask)| {
-                planned.node == node && restored.finished.iter().all(|(finished, _)| finished != task)
-            };
-            let Some((task, _)) = TaskNumber::all().zip(&restored.tasks).find(is_open) else {
-                stray.push(Play { node, done, targets });
-                continue;
-            };
-            let recorded = self.recorded(&targets)?;
-            let slot = &mut self.superstep[task];
-            (slot.output, slot.targets) = (Some(done), recorded);
-            restored.finished.push((task, targets));
-            played.push(task);
+        let topology = Arc::clone(&self.runtime.program.topology);
+        let names: Vec<NodeName> = nodes.iter().map(|as_node| self.name(as_node.node)).collect();
+        let (mut led, mut results) = (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
+        for AsNode { node, done, targets } in nodes {
+            results.push(Some((done, self.recorded(&targets)?)));
+            led.push((node, targets));
         }
-        if played.len() == unfinished {
-            return self.play_all(restored, stray).await;
+        let head = loaded.as_ref().map(|loaded| (loaded, ran));
+        let planned = plan_edit(&topology, head, restored, led).map_err(|why| match why {
+            NoPlan::WouldDrop(next) => ThreadError::WouldDrop { nodes: names.clone(), next },
+            NoPlan::NotNext(position) => ThreadError::NotNext { node: names[position].clone() },
+        })?;
+        let (Plan::Results(given) | Plan::Superstep { given, .. }) = &planned;
+        if let Plan::Superstep { restored, anew, .. } = &planned {
+            if *anew {
+                self.superstep.slots.clear();
+            }
+            self.superstep.slots.resize_with(restored.tasks.len(), Slot::default);
         }
-        if let Some(stray) = stray.first() {
-            return Err(ThreadError::NotNext { node: self.name(stray.node) }.into());
+        for (task, position) in given {
+            let (done, targets) = results[*position].take().expect("a node of an edit has one task");
+            let slot = &mut self.superstep[*task];
+            (slot.output, slot.targets) = (Some(done), targets);
         }
-        self.put_results(&loaded, &played).await
+        match (planned, loaded) {
+            (Plan::Superstep { restored, anew, .. }, loaded) => {
+                self.as_nodes = Some(Box::new(AsNodes { onto: loaded.filter(|_| anew) }));
+                self.pass_barrier(restored).await
+            }
+            (Plan::Results(given), Some(loaded)) => {
+                let tasks: Vec<TaskNumber> = given.into_iter().map(|(task, _)| task).collect();
+                self.put_results(&loaded, &tasks).await
+            }
+            (Plan::Results(_), None) => unreachable!("nothing is next on a thread that never ran"),
+        }
     }
 
     /// Stores results of some of the next tasks, as an edit of its own.
-    async fn put_results(mut self, loaded: &Loaded, played: &[TaskNumber]) -> Result<CheckpointId, RunError> {
+    async fn put_results(
+        mut self,
+        loaded: &Loaded,
+        finished: &[TaskNumber],
+    ) -> Result<CheckpointId, RunError> {
         let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
         let id = CheckpointId(self.runtime.ambient.id());
         let step = loaded.checkpoint.step + 1;
@@ -206,7 +218,7 @@ impl Driver {
         let mut carrier = Carrier::new(&self.cell.thread, loaded, &own);
         for (number, next) in TaskNumber::all().zip(&loaded.checkpoint.frontier.tasks) {
             let task = next.id(id, step);
-            if !played.contains(&number) {
+            if !finished.contains(&number) {
                 carrier.carry(next, task);
                 continue;
             }
@@ -228,51 +240,8 @@ impl Driver {
         edited.map_err(RunError::from)
     }
 
-    /// Plays nodes that are not next: what follows from them is next.
-    async fn play_anew(
-        mut self,
-        loaded: Loaded,
-        ran: Vec<TaskRecord>,
-        mut restored: Restored,
-        plays: Vec<Play>,
-    ) -> Result<CheckpointId, RunError> {
-        let nodes: Vec<NodeName> = plays.iter().map(|play| self.name(play.node)).collect();
-        let next = not_led_by(&nodes, &loaded, &ran);
-        if !next.is_empty() {
-            return Err(ThreadError::WouldDrop { nodes, next }.into());
-        }
-        let topology = Arc::clone(&self.runtime.program.topology);
-        for play in
-            plays.iter().filter(|play| ran.iter().any(|task| task.node == *topology.node_name(play.node)))
-        {
-            restored.joins.take_back(&topology, play.node);
-        }
-        restored.tasks.clear();
-        restored.finished.clear();
-        restored.failed.clear();
-        self.superstep.slots.clear();
-        self.played = Some(Box::new(Played { onto: Some(loaded) }));
-        self.play_all(restored, plays).await
-    }
-
-    /// Passes the barrier of a superstep in which nothing is left to run, with these plays beside its own tasks.
-    async fn play_all(
-        mut self,
-        mut restored: Restored,
-        mut plays: Vec<Play>,
-    ) -> Result<CheckpointId, RunError> {
-        let topology = Arc::clone(&self.runtime.program.topology);
-        plays.sort_by_key(|play| topology.node(play.node).rank);
-        for Play { node, done, targets } in plays {
-            let task = TaskNumber::at(restored.tasks.len());
-            let recorded = self.recorded(&targets)?;
-            let mut slot = Slot::default();
-            (slot.output, slot.targets) = (Some(done), recorded);
-            self.superstep.slots.push(slot);
-            restored.tasks.push(PlannedTask { node, cause: Cause::Input, input: None });
-            restored.finished.push((task, targets));
-        }
-        self.played.get_or_insert_default();
+    /// Passes the barrier of a superstep in which nothing is left to run.
+    async fn pass_barrier(mut self, restored: Restored) -> Result<CheckpointId, RunError> {
         self.machine.handle(Event::Begin(Begin::Resume(restored)));
         // It passes its barrier, and goes no further.
         self.machine.handle(Event::Drain);
@@ -290,7 +259,7 @@ impl Driver {
                 Command::Stop(_) => break,
                 // Results that cannot be merged are no results of an edit.
                 Command::Record { .. } => {}
-                command => unreachable!("every task of a played superstep has its outcome: {command:?}"),
+                command => unreachable!("every task of an edit has its outcome: {command:?}"),
             }
         }
         let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
@@ -329,8 +298,8 @@ async fn last_ran(
 
 /// Returns `true` if an outcome has a decision of the type that the node makes.
 fn fits(code: &NodeProgram, outcome: &Done) -> bool {
-    if let Some(played) = &code.played {
-        return outcome.decision.as_ref().is_none_or(|route| (played.fits)(&**route));
+    if let Some(given) = &code.given {
+        return outcome.decision.as_ref().is_none_or(|route| (given.fits)(&**route));
     }
     match (&code.router, &outcome.decision) {
         (Some(router), Some(route)) => (**route).type_id() == router.decides,

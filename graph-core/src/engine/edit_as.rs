@@ -1,0 +1,401 @@
+//! Edits as nodes: the plan for one, and edits of a stored checkpoint without the program's code.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::barrier::{self, Overwrites};
+use super::command::Command;
+use super::event::{Begin, Event, Restored};
+use super::machine::{Limits, Machine};
+use super::restore::{self, RestoreError, find};
+use super::task::{PlannedTask, TaskNumber};
+use crate::checkpoint::{
+    Cause, Frontier, Loaded, NextTask, RouteRecord, TargetRecord, TaskRecord, TaskResult,
+};
+use crate::graph::{END, NodeId, Targets, Topology, each_item, to_node};
+use crate::id::NodeName;
+use crate::node::Item;
+use crate::state::{Change, Json, Lifetime, Logged, LoggedWrite, Op, WriteKind};
+
+/// A node as which a checkpoint is edited, with what its run is to have come to.
+#[derive(Clone, Debug)]
+pub struct EditAs {
+    /// Its name.
+    pub node: NodeName,
+    /// The case of its decision, where it makes one.
+    pub case: Option<String>,
+    /// Its writes. Only overwrites are sure to need no reducer.
+    pub writes: Vec<LoggedWrite>,
+}
+
+/// The result of an edit as a node.
+#[derive(Clone, Debug)]
+pub enum Edited {
+    /// The node's task is done, and other tasks of its superstep are not: all of them stay next.
+    Task {
+        /// The task, by its position among those that are next.
+        position: usize,
+        /// The record of the task.
+        record: TaskRecord,
+        /// Where its decision sends it.
+        targets: Vec<TargetRecord>,
+    },
+    /// Its superstep is over.
+    Superstep {
+        /// The records of its tasks.
+        tasks: Vec<TaskRecord>,
+        /// The changes of the state.
+        changes: Vec<Change>,
+        /// The tasks that are next.
+        frontier: Frontier,
+        /// `true` if the node was not next, so that tasks which are next again keep their stored work.
+        anew: bool,
+    },
+}
+
+/// Why a checkpoint cannot be edited as a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CannotEditAs {
+    /// There is no such node.
+    #[error("the graph has no node {node}; its nodes are {}", list(.nodes))]
+    NoSuchNode {
+        /// The name that was given.
+        node: NodeName,
+        /// The nodes there are.
+        nodes: Vec<NodeName>,
+    },
+    /// The node decides, and nothing says how.
+    #[error("node {node} decides: name one of its cases, {}", .cases.join(", "))]
+    Undecided {
+        /// The node.
+        node: NodeName,
+        /// Its cases.
+        cases: Vec<String>,
+    },
+    /// The node does not decide so.
+    #[error("node {node} has no case {case}{}", if .cases.is_empty() { ": it decides nothing".into() } else { alloc::format!("; its cases are {}", .cases.join(", ")) })]
+    NoSuchCase {
+        /// The node.
+        node: NodeName,
+        /// The case that was given.
+        case: String,
+        /// Its cases.
+        cases: Vec<String>,
+    },
+    /// It takes code that only the program has.
+    #[error("{0}: that takes the program's own code")]
+    NeedsCode(String),
+    /// Work that other nodes have led to would be dropped.
+    #[error("an edit as {node} would drop what is next and did not follow from it: {}", list(.next))]
+    WouldDrop {
+        /// The node.
+        node: NodeName,
+        /// The nodes that would be dropped.
+        next: Vec<NodeName>,
+    },
+    /// The node's tasks have finished, and others of their superstep have not.
+    #[error("node {node} has finished, and others of its superstep are next: edit as those first")]
+    NotNext {
+        /// The node.
+        node: NodeName,
+    },
+    /// Two tasks wrote what only one may write.
+    #[error("{first} and {second} both write {field}")]
+    Conflict {
+        /// The field.
+        field: String,
+        /// The first of them.
+        first: NodeName,
+        /// The second.
+        second: NodeName,
+    },
+    /// The stored checkpoint does not fit the graph.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+}
+
+fn list(names: &[NodeName]) -> String {
+    names.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// What an edit as nodes comes to. Nodes are known by their positions among those of the edit.
+pub(crate) enum Plan {
+    /// These tasks have their results, and others are still next.
+    Results(Vec<(TaskNumber, usize)>),
+    /// A superstep is over.
+    Superstep {
+        /// The superstep, with all its tasks finished.
+        restored: Restored,
+        /// The tasks whose results are those of the edit.
+        given: Vec<(TaskNumber, usize)>,
+        /// `true` if it is one of its own, in the place of what was next.
+        anew: bool,
+    },
+}
+
+/// Why there is no plan for an edit.
+pub(crate) enum NoPlan {
+    /// It would drop these nodes, which others have led to.
+    WouldDrop(Vec<NodeName>),
+    /// The node at this position of the edit is not next, and others are.
+    NotNext(usize),
+}
+
+/// Plans an edit as nodes, each with where it leads, on what is next at a checkpoint. `ran` are the tasks that led there:
+/// those of the last superstep, behind all edits.
+pub(crate) fn plan(
+    topology: &Topology,
+    head: Option<(&Loaded, &[TaskRecord])>,
+    mut restored: Restored,
+    nodes: Vec<(NodeId, Targets)>,
+) -> Result<Plan, NoPlan> {
+    let is_next = |node: NodeId| restored.tasks.iter().any(|task| task.node == node);
+    let anew = head.filter(|_| !nodes.iter().any(|(node, _)| is_next(*node)));
+    let mut given = Vec::with_capacity(nodes.len());
+    let mut others = Vec::new();
+    if let Some((loaded, ran)) = anew {
+        let names: Vec<NodeName> = nodes.iter().map(|(node, _)| topology.node_name(*node).clone()).collect();
+        let dropped = not_led_by(&names, loaded, ran);
+        if !dropped.is_empty() {
+            return Err(NoPlan::WouldDrop(dropped));
+        }
+        let has_run = |node: NodeId| ran.iter().any(|task| task.node == *topology.node_name(node));
+        nodes.iter().filter(|(node, _)| has_run(*node)).for_each(|(node, _)| {
+            restored.joins.take_back(topology, *node);
+        });
+        let (step, joins) = (restored.step, restored.joins);
+        restored = Restored { step, tasks: Vec::new(), joins, finished: Vec::new(), failed: Vec::new() };
+        others.extend(nodes.into_iter().enumerate());
+    } else {
+        let unfinished = restored.tasks.len() - restored.finished.len();
+        for (position, (node, targets)) in nodes.into_iter().enumerate() {
+            let is_open = |(task, planned): &(TaskNumber, &PlannedTask)| {
+                planned.node == node && restored.finished.iter().all(|(finished, _)| finished != task)
+            };
+            match TaskNumber::all().zip(&restored.tasks).find(is_open) {
+                Some((task, _)) => {
+                    restored.finished.push((task, targets));
+                    given.push((task, position));
+                }
+                None => others.push((position, (node, targets))),
+            }
+        }
+        match others.first() {
+            _ if given.len() == unfinished => {}
+            Some((position, _)) => return Err(NoPlan::NotNext(*position)),
+            None => return Ok(Plan::Results(given)),
+        }
+    }
+    others.sort_by_key(|(_, (node, _))| topology.node(*node).rank);
+    for (position, (node, targets)) in others {
+        let task = TaskNumber::at(restored.tasks.len());
+        restored.tasks.push(PlannedTask { node, cause: Cause::Input, input: None });
+        restored.finished.push((task, targets));
+        given.push((task, position));
+    }
+    Ok(Plan::Superstep { restored, given, anew: anew.is_some() })
+}
+
+/// Edits a checkpoint as a node, without the program's code: what follows is planned from the stored wiring. `ran` are the
+/// tasks that led to what is next: those of the last superstep, behind all edits.
+///
+/// # Errors
+/// When there is no such node or case, other work would be dropped, writes conflict, or it takes the program's code: a
+/// case with a target for each item or that depends on its payload, several decisions of one node, a reducer.
+pub fn edit_as(
+    topology: &Arc<Topology>,
+    loaded: &Loaded,
+    ran: &[TaskRecord],
+    edit: EditAs,
+) -> Result<Edited, CannotEditAs> {
+    let node = topology.find(&edit.node).filter(|node| *node > NodeId::END);
+    let Some(node) = node else {
+        let nodes = topology.nodes().map(|(_, name)| name.clone()).collect();
+        return Err(CannotEditAs::NoSuchNode { node: edit.node, nodes });
+    };
+    let (route, targets) = decision(topology, node, edit.case)?;
+    let (writes, names) = (edit.writes, distinct(&targets));
+    let record = TaskRecord { node: edit.node, writes, route, targets: names, handled: None };
+    let base = &loaded.checkpoint;
+    let result = |next: &NextTask| {
+        let id = next.id(base.id, base.step);
+        loaded.results.iter().find(|result| result.task == id && result.is_finished())
+    };
+    let restored = restored(topology, loaded, result)?;
+    let nodes = vec![(node, stored_targets(topology, &targets)?)];
+    let planned = plan(topology, Some((loaded, ran)), restored, nodes).map_err(|why| match why {
+        NoPlan::WouldDrop(next) => CannotEditAs::WouldDrop { node: record.node.clone(), next },
+        NoPlan::NotNext(_) => CannotEditAs::NotNext { node: record.node.clone() },
+    })?;
+    let (restored, given, anew) = match planned {
+        Plan::Results(given) => {
+            let position = given.first().map_or(0, |(task, _)| task.index());
+            return Ok(Edited::Task { position, record, targets });
+        }
+        Plan::Superstep { restored, given, anew } => (restored, given, anew),
+    };
+    let mut kept = base.frontier.kept.clone();
+    let mut tasks = Vec::with_capacity(restored.tasks.len());
+    for number in TaskNumber::all().take(restored.tasks.len()) {
+        let next = base.frontier.tasks.get(number.index());
+        let stored = next.and_then(&result).filter(|_| given.iter().all(|(task, _)| *task != number));
+        let Some(result) = stored else {
+            tasks.push(record.clone());
+            continue;
+        };
+        kept.retain(|held| result.kept.as_ref().is_none_or(|new| new.key != held.key));
+        kept.extend(result.kept.clone());
+        let targets = distinct(result.targets.as_deref().unwrap_or_default());
+        let TaskResult { node, writes, route, handled, .. } = result.clone();
+        tasks.push(TaskRecord { node, writes, route, targets, handled });
+    }
+    kept.sort_by(|a, b| a.key.cmp(&b.key));
+    let changes = changes(loaded, ran, &tasks)?;
+    let frontier = Frontier { kept, ..barrier_of(topology, restored)? };
+    Ok(Edited::Superstep { tasks, changes, frontier, anew })
+}
+
+/// What is next at a checkpoint, with the results of finished tasks.
+fn restored<'l>(
+    topology: &Topology,
+    loaded: &'l Loaded,
+    result: impl Fn(&NextTask) -> Option<&'l TaskResult>,
+) -> Result<Restored, CannotEditAs> {
+    let Loaded { checkpoint, .. } = loaded;
+    let (tasks, joins) =
+        restore::restore(topology, &checkpoint.frontier, |_, input| Ok(Item::new(input.clone())))?;
+    let mut finished = Vec::new();
+    for (task, next) in TaskNumber::all().zip(&checkpoint.frontier.tasks) {
+        let Some(result) = result(next) else { continue };
+        let to = stored_targets(topology, result.targets.as_deref().unwrap_or_default())?;
+        let instead = result.handled.as_ref().is_some_and(|handled| handled.instead);
+        finished.push((task, if instead { to.instead() } else { to }));
+    }
+    Ok(Restored { step: checkpoint.step, tasks, joins, finished, failed: Vec::new() })
+}
+
+/// The nodes of targets, each once.
+fn distinct(targets: &[TargetRecord]) -> Vec<NodeName> {
+    let mut names: Vec<NodeName> = Vec::new();
+    for target in targets {
+        if !names.contains(&target.node) {
+            names.push(target.node.clone());
+        }
+    }
+    names
+}
+
+/// Returns the decision of the node, and the targets that it leads to.
+fn decision(
+    topology: &Topology,
+    node: NodeId,
+    case: Option<String>,
+) -> Result<(Option<RouteRecord>, Vec<TargetRecord>), CannotEditAs> {
+    let name = topology.node_name(node).clone();
+    let decisions: Vec<_> =
+        topology.node(node).decisions.iter().filter(|decision| !decision.on_error).collect();
+    let cases = || -> Vec<String> {
+        decisions.iter().flat_map(|decision| &decision.cases).map(|case| case.case.clone()).collect()
+    };
+    let decision = match (&*decisions, &case) {
+        ([], None) => return Ok((None, Vec::new())),
+        ([], Some(_)) => None,
+        ([only], _) => Some(only),
+        _ => return Err(CannotEditAs::NeedsCode(alloc::format!("node {name} makes several decisions"))),
+    };
+    let Some(case) = case else {
+        return Err(CannotEditAs::Undecided { node: name, cases: cases() });
+    };
+    let found = decision.and_then(|decision| decision.cases.iter().find(|held| held.case == case));
+    let Some((decision, found)) = decision.zip(found) else {
+        return Err(CannotEditAs::NoSuchCase { node: name, case, cases: cases() });
+    };
+    if found.targets.iter().any(|(_, each)| *each) || !decision.may_reach.is_empty() {
+        let text = alloc::format!("where case {case} of node {name} leads depends on what it decides");
+        return Err(CannotEditAs::NeedsCode(text));
+    }
+    let to = found
+        .targets
+        .iter()
+        .map(|(target, _)| TargetRecord { node: topology.node_name(*target).clone(), input: None });
+    let to = to.collect();
+    let value = Json::encode(&case).expect("a text has a JSON form");
+    Ok((Some(RouteRecord { case, value }), to))
+}
+
+fn stored_targets(topology: &Topology, targets: &[TargetRecord]) -> Result<Targets, CannotEditAs> {
+    let mut all = END;
+    for target in targets {
+        let node = find(topology, &target.node)?;
+        // The graph's number tells handles apart, and there are none.
+        all = all.and(match &target.input {
+            None => to_node(0, node),
+            Some(input) => each_item(0, node, Item::new(input.clone())),
+        });
+    }
+    Ok(all)
+}
+
+/// Returns the nodes that are next and did not follow from `nodes`.
+fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<NodeName> {
+    let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| nodes.contains(&task.node));
+    let is_led = |task: &&NextTask| match &task.cause {
+        Cause::Input => false,
+        Cause::Tasks(by) | Cause::Join(by) => by.iter().any(led),
+        Cause::Each { by, .. } => led(by),
+        Cause::Deferred(by) => by.iter().any(|node| nodes.contains(node)),
+    };
+    let tasks = loaded.checkpoint.frontier.tasks.iter().filter(|task| !task.node.is_end());
+    tasks.filter(|task| !is_led(task)).map(|task| task.node.clone()).collect()
+}
+
+/// Returns the frontier behind the barrier of a superstep in which nothing is left to run.
+fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, CannotEditAs> {
+    let mut machine = Machine::new(Arc::clone(topology), Limits::default());
+    machine.handle(Event::Begin(Begin::Resume(restored)));
+    while let Some(command) = machine.next_command() {
+        if let Command::Commit(barrier) = command {
+            let frontier = restore::store(topology, barrier.next(), machine.joins());
+            return Ok(frontier.expect("items that were JSON have a JSON form"));
+        }
+    }
+    Err(CannotEditAs::NeedsCode("the checkpoint ends a run in the middle of a graph".to_string()))
+}
+
+/// Returns the changes of the superstep.
+fn changes(loaded: &Loaded, ran: &[TaskRecord], tasks: &[TaskRecord]) -> Result<Vec<Change>, CannotEditAs> {
+    let schema = &loaded.schema;
+    let all = || (0u32..).zip(tasks.iter().map(|task| &*task.writes));
+    let shapes = all().flat_map(|(task, writes)| {
+        writes.iter().map(move |write| match &write.write {
+            Logged::Op(Op::Set(_)) => (task, write.field, WriteKind::Overwrite),
+            _ => (task, write.field, WriteKind::Reduce),
+        })
+    });
+    let overwrites = Overwrites::among(shapes, schema).map_err(|conflict| CannotEditAs::Conflict {
+        field: schema.field(conflict.field).name.clone(),
+        first: tasks[conflict.first as usize].node.clone(),
+        second: tasks[conflict.second as usize].node.clone(),
+    })?;
+    let before = ran.iter().chain(&loaded.checkpoint.tasks).flat_map(|task| &task.writes);
+    let is_written = |field| tasks.iter().flat_map(|task| &task.writes).any(|write| write.field == field);
+    for write in before {
+        let field = schema.fields.get(write.field.index());
+        if let Some(field) = field.filter(|field| field.lifetime == Lifetime::OneStep)
+            && !is_written(write.field)
+        {
+            let text = alloc::format!("field {} returns to its initial value after a superstep", field.name);
+            return Err(CannotEditAs::NeedsCode(text));
+        }
+    }
+    let reduced = |field| {
+        let field = schema.field(field);
+        let text =
+            alloc::format!("what the superstep wrote to {} is merged by {}", field.name, field.reducer);
+        Err(CannotEditAs::NeedsCode(text))
+    };
+    barrier::logged(reduced, all(), &overwrites)
+}

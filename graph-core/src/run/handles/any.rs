@@ -1,0 +1,167 @@
+//! Graphs without the type of their state.
+
+use std::any::Any;
+use std::boxed::Box;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::edit_request::EditRequest;
+use super::graph::Graph;
+use super::thread::Thread;
+use crate::id::NodeName;
+use crate::node::JsonOutcome;
+use crate::run::runtime::redact;
+use crate::state::{
+    CodecError, ErasedState, ErasedUpdate, Input, IntoInput, Misfit, ReadInput, Schema, State, StateForm,
+    sealed,
+};
+
+/// A graph without the type of its state: for servers, debuggers and other programs that hold many graphs.
+///
+/// It is a [`Graph`] like any other, with every verb: its threads take updates as JSON objects and give states as
+/// [`AnyState`]. Nodes are known by their names. Make one with [`Graph::erased`].
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use serde_json::json;
+/// # use serde::{Deserialize, Serialize};
+/// # use superstep::checkpoint::MemorySaver;
+/// # use superstep::graph::{END, START, StateGraph};
+/// # use superstep::node::{JsonOutcome, Snapshot};
+/// use superstep::run::AnyGraph;
+/// # use superstep::state::{State, Update};
+/// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+/// # struct Essay { topic: String, draft: String }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let mut g = StateGraph::<Essay>::new("essay");
+/// # let write = g.node("write", |essay: Snapshot<Essay>| async move {
+/// #     Essay::update().draft(format!("{} is typed", essay.topic))
+/// # });
+/// # g.edge(START, write);
+/// # g.edge(write, END);
+/// # let essays = g.compile()?.checkpointer(MemorySaver::new());
+/// let graphs: Vec<AnyGraph> = vec![essays.erased()];
+///
+/// let thread = graphs[0].thread("rust");
+/// let run = thread.run(json!({ "topic": "Rust" })).await?;
+/// assert_eq!(run.finished()?.to_json(), json!({ "topic": "Rust", "draft": "Rust is typed" }));
+///
+/// thread.edit(json!({ "topic": "Go" })).await?;
+/// thread.edit_as_named("write", JsonOutcome::update(json!({ "draft": "…" }))).await?;
+/// assert_eq!(thread.state().await?.values.to_json()["topic"], "Go");
+///
+/// let error = thread.run(json!({ "topik": "Go" })).await.unwrap_err();
+/// assert!(error.to_string().starts_with("the input does not fit: the state has no field \"topik\""));
+/// # Ok(())
+/// # }
+/// ```
+pub type AnyGraph = Graph<AnyState>;
+
+/// A graph of which an [`AnyGraph`] can be made: for arguments such as `&[&essays, &letters]`.
+pub trait ToAnyGraph {
+    /// The graph without the type of its state.
+    fn to_any_graph(&self) -> AnyGraph;
+}
+
+impl<S: StateForm> ToAnyGraph for Graph<S> {
+    fn to_any_graph(&self) -> AnyGraph {
+        self.erased()
+    }
+}
+
+impl<S, C> Graph<S, C> {
+    /// The same graph without the type of its state.
+    #[must_use]
+    pub fn erased(&self) -> Graph<AnyState, C> {
+        self.in_form()
+    }
+}
+
+/// A state without its type.
+#[derive(Clone)]
+pub struct AnyState {
+    state: Arc<dyn ErasedState>,
+    schema: Arc<Schema>,
+}
+
+impl AnyState {
+    /// The state as an object by the names of the fields. Fields that are never stored are left out, and those that are
+    /// secret are `"<secret>"`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let state = redact::state(&*self.state, &self.schema);
+        state.decode().expect("an object of JSON values decodes as one")
+    }
+
+    /// The state as its own type.
+    ///
+    /// # Errors
+    /// The state itself, when it is of another type.
+    pub fn downcast<S: State>(self) -> Result<S, Self> {
+        let state: &dyn Any = &*self.state;
+        match state.is::<S>() {
+            true => Ok(S::read(self.state, &self.schema)),
+            false => Err(self),
+        }
+    }
+}
+
+impl sealed::Sealed for AnyState {}
+
+impl StateForm for AnyState {
+    type Update = Value;
+    type Finished = Self;
+
+    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self {
+        Self { state, schema: Arc::clone(schema) }
+    }
+
+    fn write(
+        update: Value,
+        initial: &dyn ErasedState,
+        input: Option<ReadInput>,
+    ) -> Result<Box<dyn ErasedUpdate>, Misfit> {
+        let update = match input {
+            Some(read) => read(update).map_err(Misfit::Json)?,
+            None => update,
+        };
+        initial.update_from(&update).map_err(Misfit::Json)
+    }
+
+    fn finished(self) -> Result<Self, CodecError> {
+        Ok(self)
+    }
+}
+
+/// An object of fields, each of which goes through its reducer; for a flow, its input.
+impl IntoInput<AnyState> for Value {
+    fn into_input(self) -> Input<AnyState> {
+        Input::Update(self)
+    }
+}
+
+impl Thread<AnyState> {
+    /// Edits the thread as if the node with this stored name had run and given `outcome`. A node that decides takes the
+    /// case that the outcome names, with its items as the payload.
+    ///
+    /// See [`Thread::edit_as`] for what follows.
+    ///
+    /// # Errors
+    /// See there. Also when the graph has no such node, the update does not fit the state, or the node has no such case.
+    pub fn edit_as_named(
+        &self,
+        node: impl Into<NodeName>,
+        outcome: impl Into<JsonOutcome>,
+    ) -> EditRequest<AnyState> {
+        EditRequest::<AnyState>::new(self.shared_runtime(), self.id().clone()).and_as_named(node, outcome)
+    }
+}
+
+impl fmt::Debug for AnyState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyState").field("schema", &self.schema.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! The JSON Schemas of a graph's state, input and output.
+
+use std::string::String;
+use std::vec::Vec;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::graph::Graph;
+use crate::node::schema_of;
+use crate::state::{FieldSchema, Lifetime, Schema};
+
+/// The names of the reducers that take the type of their field, in lower case.
+const BUILT_IN: [&str; 11] =
+    ["", "any", "append", "ephemeral", "keyedlog", "lastvalue", "max", "merge", "min", "sum", "union"];
+
+/// The JSON Schemas of what a graph takes and gives as JSON; `None` where its types have none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JsonSchemas {
+    /// The state, as [`AnyState::to_json`](crate::run::AnyState::to_json) gives it.
+    pub state: Option<Value>,
+    /// The input of a run, as an [`AnyGraph`](crate::run::AnyGraph) takes it.
+    pub input: Option<Value>,
+    /// The result of a run: the state, unless the graph [says otherwise](Graph::with_json_schemas).
+    pub output: Option<Value>,
+}
+
+impl<S, C> Graph<S, C> {
+    /// The JSON Schemas of the state, the input and the output. A state that derives `schemars::JsonSchema` has them, and
+    /// so has every graph that is read from a description.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// use schemars::JsonSchema;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::reducer::Append;
+    /// # use superstep::state::State;
+    /// #[derive(State, Clone, Default, JsonSchema)]
+    /// struct Essay {
+    ///     topic: String,
+    ///     #[reducer(Append)]
+    ///     facts: Vec<String>,
+    /// }
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async {});
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile().unwrap();
+    /// let schemas = essays.erased().json_schemas();
+    /// let input = schemas.input.unwrap();
+    /// assert_eq!(input["properties"]["facts"]["items"]["type"], "string");
+    /// ```
+    #[must_use]
+    pub fn json_schemas(&self) -> JsonSchemas {
+        let program = &self.runtime().program;
+        let derived = program.initial.json_schema().and_then(|schema| schema.decode::<Value>().ok());
+        let object = |is_input| derived.as_ref().map(|derived| object(derived, &program.schema, is_input));
+        let state = object(false);
+        let (input, output) = match &self.runtime().json_schemas {
+            Some((input, output)) => (input.decode().ok(), output.decode().ok()),
+            // The fields of a flow are not its input.
+            None if self.runtime().read_input.is_some() => (None, None),
+            None => (object(true), state.clone()),
+        };
+        JsonSchemas { state, input, output }
+    }
+
+    /// Says that inputs are an `I` and outputs an `O`, for those who read [`json_schemas`](Self::json_schemas): the types
+    /// of a flow, or those that a program makes of the state.
+    #[must_use]
+    pub fn with_json_schemas<I: JsonSchema, O: JsonSchema>(self) -> Self {
+        self.with(|runtime| runtime.json_schemas = Some((schema_of::<I>(), schema_of::<O>())))
+    }
+}
+
+/// The schema of an object by the names of the fields, made of that of the state's type.
+fn object(derived: &Value, schema: &Schema, is_input: bool) -> Value {
+    let stored = schema.fields.iter().filter(|field| field.lifetime != Lifetime::Unstored);
+    let properties: Map<String, Value> =
+        stored.map(|field| (field.name.clone(), property(derived, field, is_input))).collect();
+    let names: Vec<&String> = properties.keys().collect();
+    let mut object = json!({ "type": "object", "title": schema.name });
+    match is_input {
+        true => object["additionalProperties"] = Value::Bool(false),
+        false => object["required"] = json!(names),
+    }
+    object["properties"] = Value::Object(properties);
+    if let Some(definitions) = derived.get("$defs") {
+        object["$defs"] = definitions.clone();
+    }
+    object
+}
+
+/// The schema of a field; that of any value where it is not known.
+fn property(derived: &Value, field: &FieldSchema, is_input: bool) -> Value {
+    // What a reducer of the user's takes is not the type of the field.
+    if is_input && !is_built_in(&field.reducer) {
+        return Value::Bool(true);
+    }
+    let mut at = Some(derived);
+    for name in field.name.split('.') {
+        at = at.map(|at| resolved(derived, at)).and_then(|at| at.get("properties")?.get(name));
+    }
+    at.cloned().unwrap_or(Value::Bool(true))
+}
+
+/// Returns `true` for the name of a reducer of this crate, as derived states and described ones write it.
+fn is_built_in(reducer: &str) -> bool {
+    let name = reducer.rsplit("::").next().unwrap_or_default().trim().replace('_', "").to_ascii_lowercase();
+    BUILT_IN.contains(&&*name)
+}
+
+/// Follows a reference to a definition.
+fn resolved<'s>(root: &'s Value, at: &'s Value) -> &'s Value {
+    let reference = at.get("$ref").and_then(Value::as_str);
+    let path = reference.and_then(|reference| reference.strip_prefix('#'));
+    path.and_then(|path| root.pointer(path)).unwrap_or(at)
+}

@@ -1,0 +1,83 @@
+//! The forms in which the handles of a graph take and give its state.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use serde_json::Value;
+
+use super::erased::{ErasedState, ErasedUpdate};
+use super::{CodecError, JsonError, Schema, State, Update};
+
+/// A form in which the handles of a graph take and give its state: the state's own type, or a form of this crate that
+/// any state has, such as [`AnyState`](crate::run::AnyState).
+///
+/// Every [`State`] is one. Other crates cannot add one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a graph state",
+    note = "derive it: `#[derive(State, Clone, Default)] struct {Self} {{ .. }}`"
+)]
+pub trait StateForm: sealed::Sealed + Sized + Send + Sync + 'static {
+    /// The update that an edit takes.
+    type Update: Send + 'static;
+    /// The result of a run that finished.
+    type Finished;
+
+    /// Takes a state out of the driver's hands.
+    #[doc(hidden)]
+    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self;
+
+    /// Makes the update of a graph with this initial state. `input` reads an input that is given as JSON.
+    #[doc(hidden)]
+    fn write(
+        update: Self::Update,
+        initial: &dyn ErasedState,
+        input: Option<ReadInput>,
+    ) -> Result<Box<dyn ErasedUpdate>, Misfit>;
+
+    /// Makes the result of a run that finished.
+    #[doc(hidden)]
+    fn finished(self) -> Result<Self::Finished, CodecError>;
+}
+
+/// Makes an object of fields of an input that is given as JSON.
+#[doc(hidden)]
+pub type ReadInput = fn(Value) -> Result<Value, JsonError>;
+
+/// Why an input or an edit is none of the graph.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Misfit {
+    /// The value does not fit the state.
+    Json(JsonError),
+    /// The value has no JSON form.
+    Codec(CodecError),
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+impl<S: State> sealed::Sealed for S {}
+
+impl<S: State> StateForm for S {
+    type Update = Update<S>;
+    type Finished = S;
+
+    fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Self {
+        let state: Arc<dyn core::any::Any + Send + Sync> = state;
+        // Without a copy where nothing else holds it.
+        Arc::unwrap_or_clone(state.downcast::<S>().expect("the handle is one of this state's graph"))
+    }
+
+    fn write(
+        update: Self::Update,
+        _: &dyn ErasedState,
+        _: Option<ReadInput>,
+    ) -> Result<Box<dyn ErasedUpdate>, Misfit> {
+        Ok(Box::new(update))
+    }
+
+    fn finished(self) -> Result<S, CodecError> {
+        Ok(self)
+    }
+}
