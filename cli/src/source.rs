@@ -1,10 +1,10 @@
-//! The file that a verb reads.
+//! What a verb reads, and the checkpoints in it that arguments name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use superstep_checkpoint::{SqliteReader, Subgraph, ThreadList};
+use superstep_checkpoint::{CheckpointReader, Subgraph, ThreadList};
 use superstep_core::checkpoint::{At, CheckpointName, Loaded, StepRecord, ThreadSummary};
 use superstep_core::id::{CheckpointId, ThreadId};
 
@@ -20,10 +20,9 @@ pub(super) const FEWEST_DIGITS: usize = 4;
 /// How often a name may say `~`: each is looked up by itself.
 const MOST_BACK: usize = 64;
 
-/// An open file.
-#[derive(Debug)]
+/// A place where checkpoints are kept, open for reading.
 pub(super) struct Source {
-    pub(super) reader: SqliteReader,
+    pub(super) reader: Box<dyn CheckpointReader>,
     /// The subgraphs of threads, as far as they were looked for.
     pub(super) below: RefCell<BTreeMap<ThreadId, Rc<[Subgraph]>>>,
 }
@@ -43,7 +42,7 @@ impl Place {
 
 impl Source {
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        Ok(Self { reader: SqliteReader::open(file.keyed()?)?, below: RefCell::default() })
+        Ok(Self { reader: file.reader()?, below: RefCell::default() })
     }
 
     /// The thread of this name, which is no subgraph's.

@@ -32,6 +32,8 @@ pub(crate) enum Trouble {
     WriterGone,
     #[error("failed to start the writer thread: {0}")]
     Spawn(#[source] std::io::Error),
+    #[error("the list is not of the kind that was asked for: {0}")]
+    OtherPage(&'static str),
     #[error("another program changed the thread in the same moment")]
     Raced,
     #[error("part of a request failed after it had begun to write")]

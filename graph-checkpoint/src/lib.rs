@@ -49,6 +49,7 @@
 #![forbid(unsafe_code)]
 
 pub mod care;
+mod checkpoint_reader;
 mod checksum;
 mod column;
 mod connection;
@@ -72,17 +73,20 @@ mod seal;
 mod seal;
 mod sqlite_reader;
 mod store;
+mod watcher;
 mod work;
 mod write;
 
+pub use checkpoint_reader::CheckpointReader;
 pub use durability::Durability;
 pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
+pub use read::overview::{Located, ThreadSize};
 pub use read::subgraphs::Subgraph;
 pub use read::threads::ThreadList;
 pub use saver::SqliteSaver;
 #[cfg(feature = "encryption")]
 pub use seal::{Key, KeyError, KeyId, KeyRing, Keys};
-pub use sqlite_reader::{Located, SqliteReader, ThreadSize};
+pub use sqlite_reader::SqliteReader;
 pub use store::SqliteStore;

@@ -1,8 +1,7 @@
 //! The saver.
 
-mod shared;
+pub(crate) mod shared;
 
-use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,27 +10,28 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
     Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
-    LeaseRecord, LeaseReply, LeaseRequest, Load, Naming, Page, PastScan, Record, Scan, StoreError,
-    TaskResult, Work,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan, StoreError, TaskResult,
+    Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SizeLimits;
 use tokio::sync::oneshot;
 
+use crate::checkpoint_reader::{self, CheckpointReader, Snapshots};
 use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
+use crate::read::named;
 use crate::read::reader::{self, Readers};
-use crate::read::{lineage, named, steps, threads};
 use crate::retain::Retainer;
+use crate::watcher::Watcher;
 use crate::work::ask;
 use crate::work::drawn::Drawn;
 use crate::write::answers::latest;
 use crate::write::asking::Asking;
-use crate::write::lease;
 use crate::write::queue::{Job, Kind, Outcome};
 use crate::write::session::{Counted, Sessions};
 use crate::write::turn::Turn;
@@ -67,6 +67,7 @@ struct Open {
     shared: Arc<Shared>,
     /// The background pruning of older checkpoints, if the options ask for it.
     retainer: Option<Retainer>,
+    watcher: Watcher,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -119,7 +120,7 @@ impl SqliteSaver {
             })
             .map_err(Trouble::Spawn)?;
         let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
-        let mut open = Open { shared, retainer: None, thread: Some(thread) };
+        let mut open = Open { shared, retainer: None, watcher: Watcher::default(), thread: Some(thread) };
         open.retainer = Retainer::start(&open.shared.file)?;
         Ok(Self { open: Arc::new(open), lease: None })
     }
@@ -130,6 +131,19 @@ impl SqliteSaver {
     pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
         let File { path, options: SqliteOptions { keys, limits, .. }, .. } = self.file().clone();
         path.map(|path| CheckpointFile { path, keys, limits })
+    }
+
+    /// Returns the path of its file; `None` for one in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.file().path.as_deref()
+    }
+
+    /// Returns a reader of its checkpoints, for tools, that does not open the file a second time. It sees what is written:
+    /// a result that was handed over may be missing for a moment.
+    #[must_use]
+    pub fn reader(&self) -> Box<dyn CheckpointReader> {
+        Box::new(Reader(self.clone()))
     }
 
     /// Returns the background pruning of older checkpoints, if there is one.
@@ -256,6 +270,7 @@ async fn away_from_the_runtime<T: Send + 'static>(
 impl Drop for Open {
     fn drop(&mut self) {
         self.retainer = None;
+        self.watcher.close();
         // The writer goes last: whoever closes the file last moves the log into it.
         self.shared.readers.close();
         self.shared.writer.queue.close();
@@ -382,22 +397,7 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
-        self.query(move |connection| {
-            Ok(match &scan {
-                Scan::Threads(scan) => Page::Threads(threads::threads(connection, scan)?),
-                Scan::Asks { graph } => Page::Asks(threads::open_asks(connection, graph)?),
-                Scan::History(PastScan { thread, from, limit }) => {
-                    Page::Summaries(reader::history(connection, thread, from, *limit)?)
-                }
-                Scan::Steps(PastScan { thread, from, limit }) => {
-                    Page::Steps(steps::steps(connection, thread, from, *limit)?)
-                }
-                Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread)?),
-                Scan::Names { thread } => Page::Names(named::names(connection, thread)?),
-                Scan::Leases => Page::Leases(lease::all(connection)?),
-            })
-        })
-        .await
+        self.query(move |connection| checkpoint_reader::scan(connection, &scan)).await
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
@@ -426,12 +426,18 @@ impl Checkpointer for SqliteSaver {
         Some(Arc::new(Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }))
     }
 
-    fn path(&self) -> Option<&Path> {
-        self.file().path.as_deref()
+    async fn watch(&self, Watch { since, .. }: Watch) -> Result<Mark, StoreError> {
+        let answer = self.open.watcher.ask(self.shared(), since)?;
+        answer.await.map_err(|_| Trouble::WriterGone)?
     }
+}
 
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+/// Reads through a saver.
+struct Reader(SqliteSaver);
+
+impl Snapshots for Reader {
+    fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.0.shared().read(read)
     }
 }
 

@@ -95,7 +95,7 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
     };
     let with_file = |argument: Arg| {
         let argument = argument.long("file").value_name("OTHER").help(help.clone());
-        let argument = argument.value_parser(NamedFile::parser(session.own_files()));
+        let argument = argument.value_parser(NamedFile::parser(session.own_savers()));
         match file {
             Some(file) => {
                 argument.required(false).default_value(file.as_os_str().to_owned()).hide_default_value(true)

@@ -1,5 +1,6 @@
 //! The graphs that a debugger was given, and the file that it looks into.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::file::{FileArgument, is_same};
 use crate::near::did_you_mean;
 use crate::source::{Place, Source};
 use crate::target::Target;
-use superstep_checkpoint::{CheckpointFile, SqliteSaver};
+use superstep_checkpoint::SqliteSaver;
 use superstep_core::id::ThreadId;
 
 use super::stopped::no_input;
@@ -64,10 +65,9 @@ impl Session {
         files.all(|other| is_same(other, first)).then(|| first.to_owned())
     }
 
-    /// The files in which the graphs keep their threads, as their savers read and write them.
-    pub(super) fn own_files(&self) -> Vec<CheckpointFile> {
-        let savers = self.graphs.iter().filter_map(|graph| graph.graph.saver()?.as_any()?.downcast_ref());
-        savers.filter_map(SqliteSaver::checkpoint_file).collect()
+    /// The savers that keep the graphs' threads in files.
+    pub(super) fn own_savers(&self) -> Vec<SqliteSaver> {
+        self.graphs.iter().filter_map(|graph| saver_of(&*graph.graph)).cloned().collect()
     }
 
     /// Why there is no file that need not be named.
@@ -187,7 +187,13 @@ fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
 }
 
 fn path_of(graph: &dyn Subject) -> Option<&Path> {
-    graph.saver()?.path()
+    saver_of(graph)?.path()
+}
+
+/// The saver of a graph, if it is one that has a file.
+fn saver_of(graph: &dyn Subject) -> Option<&SqliteSaver> {
+    let saver: &dyn Any = &**graph.saver()?;
+    saver.downcast_ref()
 }
 
 /// A word as a shell takes it.

@@ -1,7 +1,7 @@
 //! Snippets of `docs/secrets.md`.
 
 use superstep::checkpoint::care::{self, Form};
-use superstep::checkpoint::{CheckpointFile, Key, KeyRing, SqliteReader};
+use superstep::checkpoint::{CheckpointFile, CheckpointReader, Key, KeyRing, SqliteReader};
 use superstep::prelude::*;
 
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use superstep::checkpoint::{At, SqliteReader, Summary, care};
+use superstep::checkpoint::{At, CheckpointReader, SqliteReader, Summary, care};
 use superstep::prelude::SqliteSaver;
 
 use crate::releases::files::{Copy, FORMATS, exports};

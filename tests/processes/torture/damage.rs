@@ -11,7 +11,9 @@ use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use superstep::checkpoint::{At, Carried, Loaded, SqliteReader, StepRecord, StoreError, Summary};
+use superstep::checkpoint::{
+    At, Carried, CheckpointReader, Loaded, SqliteReader, StepRecord, StoreError, Summary,
+};
 use superstep::checkpoint::{care, portable};
 use superstep::id::ThreadId;
 use superstep::prelude::SqliteSaver;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use superstep::checkpoint::portable::export;
-use superstep::checkpoint::{SqliteReader, care};
+use superstep::checkpoint::{CheckpointReader, SqliteReader, care};
 
 use crate::torture::child::Started;
 use crate::torture::dice::Replay;

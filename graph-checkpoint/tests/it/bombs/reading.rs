@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use superstep_checkpoint::portable::{Export, NoExport, export};
-use superstep_checkpoint::{CheckpointFile, SqliteReader, SqliteSaver, care};
+use superstep_checkpoint::{CheckpointFile, CheckpointReader, SqliteReader, SqliteSaver, care};
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, StoreError};
 use superstep_core::state::{Excess, Json, SizeLimits};
 

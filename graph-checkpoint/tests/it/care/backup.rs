@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
-use superstep_checkpoint::SqliteReader;
 use superstep_checkpoint::care::{self, CareError, Existing};
+use superstep_checkpoint::{CheckpointReader, SqliteReader};
 use superstep_core::checkpoint::At;
 
 use super::written::{open, written};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use superstep_checkpoint::care::{self, CareError, Existing, Retention};
-use superstep_checkpoint::{SqliteReader, SqliteSaver};
+use superstep_checkpoint::{CheckpointReader, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{At, CheckpointerExt, EffectId, EffectRecord, StoreError};
 use superstep_core::id::{IdempotencyKey, InterruptId};
 use superstep_core::store::{AccessError, Namespace, Put, StoreBackend};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use superstep_checkpoint::care::{self, Retention};
-use superstep_checkpoint::{SqliteReader, SqliteSaver};
+use superstep_checkpoint::{CheckpointReader, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{
     At, Checkpoint, CheckpointerExt, Commit, Committed, Kept, Loaded, Source, StoreError,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use superstep_checkpoint::care::{self, Retention};
-use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver};
+use superstep_checkpoint::{CheckpointReader, Durability, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{
     At, Checkpoint, CheckpointerExt, Commit, Committed, Loaded, MemorySaver, Source, StoreError,
 };

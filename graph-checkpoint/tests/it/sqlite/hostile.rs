@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use superstep_checkpoint::{SqliteReader, SqliteSaver, care, portable};
+use superstep_checkpoint::{CheckpointReader, SqliteReader, SqliteSaver, care, portable};
 use superstep_core::checkpoint::{At, CheckpointerExt, StoreError};
 
 use crate::material::*;

@@ -11,7 +11,9 @@ mod rekey;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use superstep_checkpoint::{CheckpointFile, Key, KeyRing, SqliteOptions, SqliteReader, SqliteSaver};
+use superstep_checkpoint::{
+    CheckpointFile, CheckpointReader, Key, KeyRing, SqliteOptions, SqliteReader, SqliteSaver,
+};
 use superstep_core::checkpoint::{
     AnsweredBy, AskRecord, At, CheckpointerExt, Commit, Committed, Deadline, EffectId, EffectOutcome,
     EffectRecord, Emitted, EmittedEvent, Loaded, StepRecord,
