@@ -142,7 +142,7 @@ pub mod checkpoint {
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
         CheckpointFile, CheckpointReader, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver,
-        Subgraph, ThreadList, ThreadSize, care,
+        Subgraph, ThreadList, ThreadSize, maintenance,
     };
 
     #[cfg(feature = "sqlite")]

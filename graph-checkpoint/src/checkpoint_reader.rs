@@ -11,7 +11,7 @@ use superstep_core::state::{Json, Schema};
 use superstep_core::testing::Journal;
 
 use crate::connection::Connection;
-use crate::fault::Trouble;
+use crate::error::FileError;
 use crate::read::overview::{self, Located, ThreadSize};
 use crate::read::subgraphs::{self, Subgraph};
 use crate::read::threads::{self, ThreadList};
@@ -23,7 +23,7 @@ macro_rules! page {
     ($page:expr, $kind:ident) => {
         match $page? {
             Page::$kind(rows) => Ok(rows),
-            _ => Err(Trouble::OtherPage(stringify!($kind)).into()),
+            _ => Err(FileError::OtherPage(stringify!($kind)).into()),
         }
     };
 }

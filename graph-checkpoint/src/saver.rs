@@ -17,22 +17,21 @@ use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SizeLimits;
 use tokio::sync::oneshot;
 
+use crate::background_pruning::BackgroundPruner;
 use crate::checkpoint_reader::{self, CheckpointReader, Snapshots};
 use crate::connection::Connection;
 use crate::durability::Durability;
-use crate::fault::Trouble;
+use crate::error::FileError;
 use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
+use crate::pending::ask;
+use crate::pending::drawn::Drawn;
 use crate::read::named;
 use crate::read::reader::{self, Readers};
-use crate::retain::Retainer;
 use crate::watcher::Watcher;
-use crate::work::ask;
-use crate::work::drawn::Drawn;
 use crate::write::answers::latest;
-use crate::write::asking::Asking;
-use crate::write::queue::{Job, Kind, Outcome};
+use crate::write::queue::{Job, Kind, Outcome, Waiter};
 use crate::write::session::{Counted, Sessions};
 use crate::write::turn::Turn;
 use crate::write::writer::{Ledger, Writer};
@@ -66,7 +65,7 @@ impl SqliteOptions {
 struct Open {
     shared: Arc<Shared>,
     /// The background pruning of older checkpoints, if the options ask for it.
-    retainer: Option<Retainer>,
+    pruner: Option<BackgroundPruner>,
     watcher: Watcher,
     thread: Option<JoinHandle<()>>,
 }
@@ -118,15 +117,15 @@ impl SqliteSaver {
                     shared.writer.serve();
                 }
             })
-            .map_err(Trouble::Spawn)?;
-        let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
-        let mut open = Open { shared, retainer: None, watcher: Watcher::default(), thread: Some(thread) };
-        open.retainer = Retainer::start(&open.shared.file)?;
+            .map_err(FileError::Spawn)?;
+        let shared = opened.await.map_err(|_| FileError::WriterGone)??;
+        let mut open = Open { shared, pruner: None, watcher: Watcher::default(), thread: Some(thread) };
+        open.pruner = BackgroundPruner::start(&open.shared.file)?;
         Ok(Self { open: Arc::new(open), lease: None })
     }
 
     /// The file that it keeps checkpoints in, with its keys and limits, for what else reads or cares for it: a
-    /// [`SqliteReader`](crate::SqliteReader), [`care`](crate::care). `None` for one in memory.
+    /// [`SqliteReader`](crate::SqliteReader), [`maintenance`](crate::maintenance). `None` for one in memory.
     #[must_use]
     pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
         let File { path, options: SqliteOptions { keys, limits, .. }, .. } = self.file().clone();
@@ -147,8 +146,8 @@ impl SqliteSaver {
     }
 
     /// Returns the background pruning of older checkpoints, if there is one.
-    pub(crate) fn retainer(&self) -> Option<&Retainer> {
-        self.open.retainer.as_ref()
+    pub(crate) fn pruner(&self) -> Option<&BackgroundPruner> {
+        self.open.pruner.as_ref()
     }
 
     fn limits(&self) -> SizeLimits {
@@ -171,7 +170,9 @@ impl SqliteSaver {
     ) -> Result<T, StoreError> {
         let writer = &self.shared().writer;
         let is_done_here = match (self.file().options.durability, &kind) {
-            (Durability::Power, Kind::Commit { thread, .. }) => writer.queue.pace.is_quick_and_alone(thread),
+            (Durability::Power, Kind::Commit { thread, .. }) => {
+                writer.queue.timing.is_quick_and_alone(thread)
+            }
             // The sync of a flush and what reads much would hold up the runtime.
             (Durability::Power, _) | (_, Kind::Long) | (Durability::Exit, Kind::Flush(_)) => false,
             (Durability::Process | Durability::Exit, _) => true,
@@ -182,10 +183,10 @@ impl SqliteSaver {
         } else {
             writer.queue.push(job)
         }
-        let mut waiting = Asking { queue: &writer.queue, answered: false };
+        let mut waiting = Waiter { queue: &writer.queue, answered: false };
         let answer = answer.await;
         waiting.answered = true;
-        answer.map_err(|_| Trouble::WriterGone)?
+        answer.map_err(|_| FileError::WriterGone)?
     }
 
     /// The same for work of which only errors that end the transaction are seen to.
@@ -218,7 +219,7 @@ impl SqliteSaver {
         if shared.writer.queue.is_unsettled() {
             let (job, written) = Job::settle();
             shared.writer.queue.push(job);
-            written.await.map_err(|_| Trouble::WriterGone)??;
+            written.await.map_err(|_| FileError::WriterGone)??;
         }
         away_from_the_runtime(move || shared.read(read)).await
     }
@@ -269,7 +270,7 @@ async fn away_from_the_runtime<T: Send + 'static>(
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.retainer = None;
+        self.pruner = None;
         self.watcher.close();
         // The writer goes last: whoever closes the file last moves the log into it.
         self.shared.readers.close();
@@ -295,7 +296,7 @@ impl fmt::Debug for SqliteSaver {
 impl Checkpointer for SqliteSaver {
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         let graph = graph.clone();
-        self.request(move |turn| turn.live.register(&graph)).await
+        self.request(move |turn| turn.cache.register(&graph)).await
     }
 
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
@@ -309,8 +310,8 @@ impl Checkpointer for SqliteSaver {
         let committed = self.write(kind, move |turn| turn.commit(&commit)).await;
         self.shared().sessions.end(&thread);
         self.shared().drawn.end(&thread);
-        if let (Some(retainer), Ok(Committed::New)) = (self.retainer(), &committed) {
-            retainer.committed();
+        if let (Some(pruner), Ok(Committed::New)) = (self.pruner(), &committed) {
+            pruner.committed();
         }
         committed
     }
@@ -372,7 +373,7 @@ impl Checkpointer for SqliteSaver {
         match answers {
             Answers::Given { thread, answers } => {
                 answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits()))?;
-                self.request(move |turn| turn.live.answer(&thread, &answers)).await.map(|()| Vec::new())
+                self.request(move |turn| turn.cache.answer(&thread, &answers)).await.map(|()| Vec::new())
             }
             Answers::Overdue { graph, thread, now_ms } => {
                 let name = graph.clone();
@@ -383,7 +384,7 @@ impl Checkpointer for SqliteSaver {
                 if self.query(due).await?.is_empty() {
                     return Ok(Vec::new());
                 }
-                self.request(move |turn| turn.live.expire(&graph, thread.as_ref(), now_ms)).await
+                self.request(move |turn| turn.cache.expire(&graph, thread.as_ref(), now_ms)).await
             }
         }
     }
@@ -402,12 +403,12 @@ impl Checkpointer for SqliteSaver {
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
         let thread = thread.clone();
-        self.request(move |turn| named::change(&turn.live.connection, &thread, &naming)).await
+        self.request(move |turn| named::change(&turn.cache.connection, &thread, &naming)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
         let (from, to) = (from.clone(), to.clone());
-        self.request(move |turn| turn.live.fork(&from, at, &to)).await
+        self.request(move |turn| turn.cache.fork(&from, at, &to)).await
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
@@ -428,7 +429,7 @@ impl Checkpointer for SqliteSaver {
 
     async fn watch(&self, Watch { since, .. }: Watch) -> Result<Mark, StoreError> {
         let answer = self.open.watcher.ask(self.shared(), since)?;
-        answer.await.map_err(|_| Trouble::WriterGone)?
+        answer.await.map_err(|_| FileError::WriterGone)?
     }
 }
 

@@ -10,9 +10,9 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::checkpoint_reader::Snapshots;
 use crate::connection::Connection;
-use crate::fault::Trouble;
+use crate::error::FileError;
 use crate::file::checkpoint_file::CheckpointFile;
-use crate::file::place::beside;
+use crate::file::file_path::beside;
 use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::options::SqliteOptions;
 
@@ -68,8 +68,8 @@ impl SqliteReader {
         let file = File::new(Some(path.clone()), options);
         let name = path.display().to_string();
         match std::fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(Trouble::NoFile(name).into()),
-            Err(error) => return Err(Trouble::Unreadable(name, error).into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(FileError::NoFile(name).into()),
+            Err(error) => return Err(FileError::Unreadable(name, error).into()),
             Ok(is) if !is.is_file() => return Err(StoreError::NotACheckpointFile(name)),
             Ok(_) => {}
         }
@@ -129,8 +129,8 @@ impl Held {
             // SQLite does not say why. Only now is the file opened here: closing it gives up the locks on it that a saver of
             // this process has.
             StoreError::Io(cause) if cannot_open(cause.downcast_ref()) => match std::fs::File::open(path) {
-                Err(why) => Trouble::Unreadable(path.display().to_string(), why).into(),
-                Ok(_) if alone.is_none() => Trouble::LogUnreadable(path.display().to_string()).into(),
+                Err(why) => FileError::Unreadable(path.display().to_string(), why).into(),
+                Ok(_) if alone.is_none() => FileError::LogUnreadable(path.display().to_string()).into(),
                 Ok(_) => error,
             },
             _ => error,

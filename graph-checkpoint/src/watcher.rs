@@ -9,7 +9,7 @@ use superstep_core::checkpoint::{Mark, StoreError};
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
-use crate::fault::{Trouble, sqlite};
+use crate::error::{FileError, sqlite};
 use crate::saver::shared::Shared;
 
 /// The time between two looks at the file while somebody waits. A look reads a number that SQLite keeps in memory.
@@ -41,11 +41,11 @@ impl Watcher {
             let serving = thread::Builder::new()
                 .name("superstep-watch".into())
                 .spawn(move || serve(look, &received))
-                .map_err(Trouble::Spawn)?;
+                .map_err(FileError::Spawn)?;
             *thread = Some((requests, serving));
         }
         if let Some((requests, _)) = &*thread {
-            requests.send(Request { since, reply }).map_err(|_| Trouble::WriterGone)?;
+            requests.send(Request { since, reply }).map_err(|_| FileError::WriterGone)?;
         }
         Ok(answer)
     }
@@ -76,7 +76,7 @@ fn serve(mut look: Look, requests: &Receiver<Request>) {
         let now = look.mark().map_err(Arc::new);
         let is_answered = |request: &mut Request| now.as_ref().ok() != request.since.as_ref();
         for Request { reply, .. } in waiting.extract_if(.., is_answered) {
-            let mark = now.as_ref().map(|mark| *mark).map_err(Trouble::shared);
+            let mark = now.as_ref().map(|mark| *mark).map_err(FileError::shared);
             // A caller that waits no longer misses nothing.
             let _received = reply.send(mark);
         }

@@ -11,9 +11,9 @@ use superstep_core::nonprinting::is_nonprinting;
 use crate::amend::thread_name;
 use crate::failure::Failure;
 use crate::file::{FileArgument, is_same};
-use crate::near::did_you_mean;
-use crate::source::{Place, Source};
-use crate::target::Target;
+use crate::source::{CheckpointRef, Source};
+use crate::suggestion::did_you_mean;
+use crate::writable_file::WritableFile;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::id::ThreadId;
 
@@ -161,7 +161,7 @@ impl Session {
         let elsewhere = match is_own {
             true => None,
             false => {
-                let saver: SqliteSaver = Target::open(file)?.saver;
+                let saver: SqliteSaver = WritableFile::open(file)?.saver;
                 Some(graph.graph.kept_in(Arc::new(saver)))
             }
         };
@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// A checkpoint that is meant, in a file.
-    pub(super) fn place(file: &FileArgument, meant: &str) -> Result<Place, Failure> {
+    pub(super) fn place(file: &FileArgument, meant: &str) -> Result<CheckpointRef, Failure> {
         Source::open(file).and_then(|source| source.place(meant)).map_err(Failure::before_the_run)
     }
 }

@@ -8,7 +8,7 @@ use superstep_core::state::{Json, Schema};
 use uuid::Uuid;
 
 use crate::connection::Connection;
-use crate::fault::{corrupt, sqlite};
+use crate::error::{corrupt, sqlite};
 use crate::history::described::{self, Key};
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader;

@@ -6,11 +6,11 @@ use superstep_core::checkpoint::{EffectRecord, StoreError};
 use superstep_core::id::{CheckpointId, NodeName, TaskId, ThreadId};
 
 use crate::connection::Connection;
-use crate::fault::sqlite;
+use crate::error::sqlite;
 use crate::history::decode::{self, Planned};
 use crate::history::rows::{CheckpointRow, ThreadRow};
-use crate::work;
-use crate::work::place::Seen;
+use crate::pending;
+use crate::pending::key::Seen;
 
 /// A subgraph that a task of a thread has run, on a thread of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ fn add_links(
     let linking = all.query_map([thread.id], |row| row.get(0)).map_err(sqlite)?;
     for seq in linking {
         let seq = seq.map_err(sqlite)?;
-        let effects = work::effect::on(connection, Seen { seq, worker: thread.id, head: true })?;
+        let effects = pending::effect::on(connection, Seen { seq, worker: thread.id, head: true })?;
         let named = |effect: &EffectRecord| Some((effect.id.task, effect.subgraph()?));
         links.extend(effects.iter().filter_map(named));
     }

@@ -7,10 +7,10 @@ use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::file::{File, snapshot};
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending::drawn::Drawn;
+use crate::pending::key::Seen;
+use crate::pending::results::pending;
 use crate::read::reader::Readers;
-use crate::work::drawn::Drawn;
-use crate::work::pending::pending;
-use crate::work::place::Seen;
 use crate::write::session::Sessions;
 use crate::write::writer::Writer;
 

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use superstep::checkpoint::{
     At, Carried, CheckpointReader, Loaded, SqliteReader, StepRecord, StoreError, Summary,
 };
-use superstep::checkpoint::{care, portable};
+use superstep::checkpoint::{maintenance, portable};
 use superstep::id::ThreadId;
 use superstep::prelude::SqliteSaver;
 use superstep::run::ThreadError;
@@ -234,7 +234,7 @@ fn look(sound: &Sound, whose: &Page, path: &Path, came: &mut Came) -> Result<(),
             read.insert(name);
         }
     }
-    let is_sound = care::verify(path).is_ok_and(|verified| verified.is_sound());
+    let is_sound = maintenance::verify(path).is_ok_and(|verified| verified.is_sound());
     // What cannot be missed by who reads a thread is found by who checks the file.
     if reads.hidden && is_sound {
         return Err("something is missing, and the file is called sound".into());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::progress::{Progress, page};
 use crate::debug::session::Chosen;
 use crate::debug::stopped::Stopped;
@@ -20,7 +20,7 @@ pub(super) async fn drive(
     thread: ThreadId,
     work: Work,
     screen: &mut Progress<'_>,
-) -> Result<Told, Failure> {
+) -> Result<Output, Failure> {
     let cancel = CancellationToken::new();
     let mut watch = |event: &_| screen.tell(event);
     let mut run = chosen.subject().carry_out(thread.clone(), work, cancel.clone(), &mut watch);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::known_secrets::KnownSecrets;
 use crate::debug::progress::{Progress, page};
 use crate::debug::session::{Chosen, Session};
@@ -52,7 +52,7 @@ impl Tail {
         &self,
         session: &Session,
         screen: &mut Progress<'_>,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Output, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
         let position = match self.from {

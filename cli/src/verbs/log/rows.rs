@@ -1,11 +1,11 @@
 //! A history as a table.
 
+use crate::json_shapes::Line;
 use crate::lines::{Short, nodes};
 use crate::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
-use crate::shapes::Line;
 use crate::table::{Cell, Side, Table};
 use crate::time::lasted;
-use crate::used::Used;
+use crate::token_usage::TokenUsage;
 use superstep_core::checkpoint::CheckpointName;
 use superstep_core::id::ThreadId;
 
@@ -116,7 +116,7 @@ impl Rows {
             plain(took).into(),
             span(NAME, nodes(&line.ran)).into(),
             plain(line.changed.join(", ")).into(),
-            plain(line.used.map(Used::tokens).unwrap_or_default()).into(),
+            plain(line.used.map(TokenUsage::tokens).unwrap_or_default()).into(),
             plain(nodes(&line.next)).into(),
         ]);
     }

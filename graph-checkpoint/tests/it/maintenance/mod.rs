@@ -1,0 +1,15 @@
+//! Maintenance of a file: what is found in it, copied, counted, given back and pruned.
+#![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
+
+mod backup;
+mod branches;
+mod collect;
+mod columns;
+mod locked;
+mod migrate;
+mod prune;
+mod retain;
+mod segments;
+mod usage;
+mod verify;
+mod written;
