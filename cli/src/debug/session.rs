@@ -15,6 +15,7 @@ use crate::source::{CheckpointRef, Source};
 use crate::suggestion::did_you_mean;
 use crate::writable_file::WritableFile;
 use superstep_checkpoint::SqliteSaver;
+use superstep_core::checkpoint::MemorySaver;
 use superstep_core::id::ThreadId;
 
 use super::stopped::no_input;
@@ -23,6 +24,8 @@ use super::subject::{Erased, Subject};
 /// What all verbs of one debugger know.
 pub(super) struct Session {
     pub(super) graphs: Vec<Erased>,
+    /// The saver behind those of the graphs.
+    pub(super) behind: Option<SqliteSaver>,
     /// How it was called: the words before the verb.
     pub(super) program: String,
 }
@@ -60,14 +63,14 @@ impl Chosen<'_> {
 impl Session {
     /// The one file in which the graphs keep their threads, if there is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        let mut files = self.graphs.iter().filter_map(|graph| path_of(&*graph.graph));
+        let mut files = self.graphs.iter().filter_map(|graph| self.path_of(&*graph.graph));
         let first = files.next()?;
         files.all(|other| is_same(other, first)).then(|| first.to_owned())
     }
 
     /// The savers that keep the graphs' threads in files.
     pub(super) fn own_savers(&self) -> Vec<SqliteSaver> {
-        self.graphs.iter().filter_map(|graph| saver_of(&*graph.graph)).cloned().collect()
+        self.graphs.iter().filter_map(|graph| self.saver_of(&*graph.graph)).cloned().collect()
     }
 
     /// Why there is no file that need not be named.
@@ -75,7 +78,7 @@ impl Session {
         let files: Vec<String> = self
             .graphs
             .iter()
-            .filter_map(|graph| Some((graph.graph.name(), path_of(&*graph.graph)?)))
+            .filter_map(|graph| Some((graph.graph.name(), self.path_of(&*graph.graph)?)))
             .map(|(graph, path)| format!("{graph} in {}", path.display()))
             .collect();
         Failure::unusable(match files.is_empty() {
@@ -157,7 +160,7 @@ impl Session {
     }
 
     async fn over<'s>(&'s self, graph: &'s Erased, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
-        let is_own = path_of(&*graph.graph).is_some_and(|own| is_same(own, file));
+        let is_own = self.path_of(&*graph.graph).is_some_and(|own| is_same(own, file));
         let elsewhere = match is_own {
             true => None,
             false => {
@@ -168,6 +171,19 @@ impl Session {
         let is_default = self.file().is_some_and(|own| is_same(&own, file));
         let file = (!is_default).then(|| file.to_path_buf());
         Ok(Chosen { graph, elsewhere, program: &self.program, file })
+    }
+
+    fn path_of<'s>(&'s self, graph: &'s dyn Subject) -> Option<&'s Path> {
+        self.saver_of(graph)?.path()
+    }
+
+    /// The saver of a graph that has a file: its own, or the one behind its own.
+    fn saver_of<'s>(&'s self, graph: &'s dyn Subject) -> Option<&'s SqliteSaver> {
+        let saver: &dyn Any = &**graph.saver()?;
+        match saver.is::<MemorySaver>() {
+            true => None,
+            false => saver.downcast_ref().or(self.behind.as_ref()),
+        }
     }
 
     fn names(&self) -> String {
@@ -184,16 +200,6 @@ impl Session {
 /// Whether a file has a thread.
 fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
     Ok(Source::open(file)?.reader.list_threads()?.threads.iter().any(|held| held.thread == *thread))
-}
-
-fn path_of(graph: &dyn Subject) -> Option<&Path> {
-    saver_of(graph)?.path()
-}
-
-/// The saver of a graph, if it is one that has a file.
-fn saver_of(graph: &dyn Subject) -> Option<&SqliteSaver> {
-    let saver: &dyn Any = &**graph.saver()?;
-    saver.downcast_ref()
 }
 
 /// A word as a shell takes it.
