@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use superstep_checkpoint::{CheckpointReader, Subgraph, ThreadList};
+use superstep_checkpoint::{CheckpointReader, ThreadList};
 use superstep_core::checkpoint::{At, CheckpointName, Loaded, StepRecord, ThreadSummary};
 use superstep_core::id::{CheckpointId, ThreadId};
 
@@ -12,6 +12,7 @@ use super::checkpoint_address::Address;
 use super::failure::Failure;
 use super::file::FileArgument;
 use super::json_shapes::Lease;
+use super::subgraph_names::Subgraphs;
 use super::suggestion::{did_you_mean, visible};
 
 /// The fewest digits of an id that stand for it.
@@ -24,7 +25,7 @@ const MOST_BACK: usize = 64;
 pub(super) struct Source {
     pub(super) reader: Box<dyn CheckpointReader>,
     /// The subgraphs of threads, as far as they were looked for.
-    pub(super) below: RefCell<BTreeMap<ThreadId, Rc<[Subgraph]>>>,
+    pub(super) below: RefCell<BTreeMap<ThreadId, Rc<Subgraphs>>>,
 }
 
 /// A checkpoint, and the thread that it is seen from.

@@ -5,6 +5,8 @@
 //! run. The id of such a thread consists of the name of the thread at the top and the ids of the tasks that lead to it. It is
 //! accepted as well, with the separator as JSON or a table shows it, or with `/`.
 
+use std::collections::HashMap;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use superstep_checkpoint::Subgraph;
@@ -23,23 +25,51 @@ const SEPARATOR: &str = "\u{1f}";
 /// The number of names that an error lists.
 const LISTED: usize = 8;
 
+/// The subgraphs that the tasks of a thread have run, in the order of their numbers.
+#[derive(Default)]
+pub(super) struct Subgraphs {
+    all: Vec<Subgraph>,
+    positions: HashMap<ThreadId, usize>,
+}
+
+impl Deref for Subgraphs {
+    type Target = [Subgraph];
+
+    fn deref(&self) -> &[Subgraph] {
+        &self.all
+    }
+}
+
 impl Source {
     /// Returns the subgraphs that the tasks of a thread have run.
-    pub(super) fn subgraphs(&self, thread: &ThreadId) -> Result<Rc<[Subgraph]>, Failure> {
+    pub(super) fn subgraphs(&self, thread: &ThreadId) -> Result<Rc<Subgraphs>, Failure> {
         if let Some(known) = self.below.borrow().get(thread) {
             return Ok(Rc::clone(known));
         }
-        let found: Rc<[Subgraph]> = self.reader.subgraphs(thread)?.into();
-        self.below.borrow_mut().insert(thread.clone(), Rc::clone(&found));
-        Ok(found)
+        let all = self.reader.subgraphs(thread)?;
+        let positions =
+            all.iter().enumerate().map(|(position, below)| (below.thread.clone(), position)).collect();
+        Ok(self.remember(thread, Subgraphs { all, positions }))
+    }
+
+    fn remember(&self, thread: &ThreadId, subgraphs: Subgraphs) -> Rc<Subgraphs> {
+        let subgraphs = Rc::new(subgraphs);
+        self.below.borrow_mut().insert(thread.clone(), Rc::clone(&subgraphs));
+        subgraphs
+    }
+
+    /// The same for names in lists and errors. They do without where these cannot be read: the verb that reads the thread
+    /// itself reports why.
+    fn subgraphs_for_names(&self, thread: &ThreadId) -> Rc<Subgraphs> {
+        self.subgraphs(thread).unwrap_or_else(|_| self.remember(thread, Subgraphs::default()))
     }
 
     /// Returns the name of a thread. Of a subgraph whose plan was pruned, or is damaged, it ends with the id of the task.
     pub(super) fn called(&self, thread: &ThreadId) -> String {
         let thread = thread.before_deletion();
         let Some(above) = thread.above() else { return thread.to_string() };
-        let known = self.subgraphs(&above).unwrap_or_default();
-        let label = match known.iter().find(|known| known.thread == thread) {
+        let known = self.subgraphs_for_names(&above);
+        let label = match known.positions.get(&thread).map(|position| &known[*position]) {
             Some(Subgraph { node, number, .. }) => format!("{node}#{number}"),
             None => task_of(&thread).to_owned(),
         };
@@ -69,9 +99,9 @@ impl Source {
     pub(super) fn rank(&self, thread: &ThreadId) -> (ThreadId, Vec<usize>) {
         let thread = thread.before_deletion();
         let Some(above) = thread.above() else { return (thread, Vec::new()) };
-        let known = self.subgraphs(&above).unwrap_or_default();
-        let position = known.iter().position(|known| known.thread == thread);
+        let position = self.subgraphs_for_names(&above).positions.get(&thread).copied();
         let (root, mut positions) = self.rank(&above);
+        // One without a plan comes last.
         positions.push(position.unwrap_or(usize::MAX));
         (root, positions)
     }

@@ -14,6 +14,10 @@ pub(crate) enum FileError {
     NoFolder(String),
     #[error("there is no file {0}")]
     NoFile(String),
+    #[error("{0} is a folder: name a file in it")]
+    Folder(String),
+    #[error("{0} is a pipe, a socket or a device: name a file")]
+    NotRegular(String),
     #[error("{0} cannot be read: {1}")]
     Unreadable(String, #[source] std::io::Error),
     #[error("{0} is empty: nothing was stored in it yet")]

@@ -12,7 +12,7 @@ use crate::checkpoint_reader::Snapshots;
 use crate::connection::Connection;
 use crate::error::FileError;
 use crate::file::checkpoint_file::CheckpointFile;
-use crate::file::file_path::beside;
+use crate::file::file_path::{beside, not_a_file};
 use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::options::SqliteOptions;
 
@@ -56,7 +56,8 @@ impl SqliteReader {
     ///
     /// # Errors
     /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] when nothing of the file
-    /// can be read, [`StoreError::Keys`] when it is encrypted with other keys than were given, and [`StoreError::Io`] when it is not there, is empty, or cannot be read where it is.
+    /// can be read, [`StoreError::Keys`] when it is encrypted with other keys than were given, and [`StoreError::Io`] when it is not
+    /// there, is not a file, is empty, or cannot be read where it is.
     pub fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
         Self::open_with(file.into(), false)
     }
@@ -70,7 +71,7 @@ impl SqliteReader {
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(FileError::NoFile(name).into()),
             Err(error) => return Err(FileError::Unreadable(name, error).into()),
-            Ok(is) if !is.is_file() => return Err(StoreError::NotACheckpointFile(name)),
+            Ok(is) if !is.is_file() => return Err(not_a_file(&path, &is)),
             Ok(_) => {}
         }
         let held = RefCell::new(Held::open(&file, &path)?);

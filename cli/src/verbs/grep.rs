@@ -169,7 +169,10 @@ impl Answer for Matches {
                 _ => String::new(),
             };
             table.row([
-                span(NAME, format!("{thread}@{}", found.step)).into(),
+                Cell::or(
+                    span(NAME, format!("{thread}@{}", found.step)),
+                    span(NAME, format!("{}@{}", excerpt::short_name(thread), found.step)),
+                ),
                 short.cell(found.checkpoint),
                 span(NOTE, place).into(),
                 text(found, *at),

@@ -21,14 +21,14 @@ pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
 /// log beside an empty file.
 ///
 /// # Errors
-/// [`StoreError::NotACheckpointFile`] when something else than a file is there, and [`StoreError::Corrupt`] when the file is
+/// [`StoreError::Io`] when something else than a file is there, and [`StoreError::Corrupt`] when the file is
 /// missing or empty and has a log that is not.
 pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
     let log = beside(path, "-wal");
     // The log first: while it has something, a file that another program is creating is no longer empty.
     let has_log = fs::metadata(&log).is_ok_and(|log| log.is_file() && log.len() > 0);
     let lacks = match fs::metadata(path) {
-        Ok(is) if !is.is_file() => return Err(StoreError::NotACheckpointFile(path.display().to_string())),
+        Ok(is) if !is.is_file() => return Err(not_a_file(path, &is)),
         Ok(is) if is.len() == 0 => "is empty",
         Err(error) if error.kind() == ErrorKind::NotFound => "is missing",
         // Of what cannot be looked at, SQLite says why it cannot be opened.
@@ -44,6 +44,15 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
             "the file {lacks}, and its log {log} is not: restore both from a backup, or remove the log to begin with a new file"
         ),
     ))
+}
+
+/// Returns the error for something at a path that is not a file.
+pub(crate) fn not_a_file(path: &Path, is: &Metadata) -> StoreError {
+    let path = path.display().to_string();
+    match is.is_dir() {
+        true => FileError::Folder(path).into(),
+        false => FileError::NotRegular(path).into(),
+    }
 }
 
 /// The file that was opened at a path, by which another one that lies there later is told from it. Clones share it.
