@@ -189,8 +189,8 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        CheckpointFile, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, Subgraph, ThreadList,
-        ThreadSize, care,
+        CheckpointFile, CheckpointReader, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver,
+        Subgraph, ThreadList, ThreadSize, maintenance,
     };
 
     #[cfg(feature = "sqlite")]

@@ -9,7 +9,7 @@ pub use superstep_core::testing::*;
 use std::path::Path;
 
 #[cfg(feature = "sqlite")]
-use crate::checkpoint::{At, SqliteReader, StoreError};
+use crate::checkpoint::{At, CheckpointReader, SqliteReader, StoreError};
 #[cfg(feature = "sqlite")]
 use crate::id::ThreadId;
 

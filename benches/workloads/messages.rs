@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use superstep::checkpoint::{At, StepRecord};
-use superstep::checkpoint::{Durability, SqliteReader, SqliteSaver};
+use superstep::checkpoint::{CheckpointReader, Durability, SqliteReader, SqliteSaver};
 use superstep::inspect::Walk;
 use superstep::prelude::*;
 use tempfile::TempDir;

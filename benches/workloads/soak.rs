@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use superstep::checkpoint::care::{self, Retention};
+use superstep::checkpoint::maintenance::{self, Retention};
 use superstep::checkpoint::{Durability, SqliteSaver};
 use superstep::prelude::*;
 use tempfile::TempDir;
@@ -104,8 +104,8 @@ fn bytes(path: &Path) -> f64 {
 /// Prunes and collects garbage while the run continues. Returns the number of pruned checkpoints.
 fn prune(path: &Path) -> u64 {
     let retention = Retention::new().keep_last(KEPT);
-    let pruned = care::prune(path, &retention, PATIENCE).expect("the file can be pruned");
-    care::collect(path, PATIENCE).expect("the file can be collected");
+    let pruned = maintenance::prune(path, &retention, PATIENCE).expect("the file can be pruned");
+    maintenance::collect(path, PATIENCE).expect("the file can be collected");
     pruned.checkpoints
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn soak() -> Figure {
             pruned += last.await.expect("a pruning ends");
         }
         drop(graph);
-        assert!(care::verify(&path).expect("the file opens").is_sound(), "the file is sound");
+        assert!(maintenance::verify(&path).expect("the file opens").is_sound(), "the file is sound");
         figure(&samples, steps, pruned)
     })
 }

@@ -8,9 +8,9 @@ use superstep_core::run::{Ambient, System};
 use superstep_core::state::LoggedWrite;
 
 use super::failure::Failure;
-use super::source::{Place, Source};
-use super::target::{Target, wait};
+use super::source::{CheckpointRef, Source};
 use super::topology::StoredGraph;
+use super::writable_file::{WritableFile, wait};
 
 /// Where a new checkpoint goes.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Destination {
 
 impl Destination {
     /// The thread on which a checkpoint was found, or a new one.
-    pub(super) fn of(source: &Source, place: &Place, name: Option<&str>) -> Result<Self, Failure> {
+    pub(super) fn of(source: &Source, place: &CheckpointRef, name: Option<&str>) -> Result<Self, Failure> {
         match name {
             Some(name) => Ok(Self { thread: new_thread(source, name)?, head: None }),
             None if place.thread.before_deletion() != place.thread => Err(Failure::nothing(format!(
@@ -42,7 +42,7 @@ impl Destination {
     /// seen, with what was recorded on it then where that was taken along.
     pub(super) fn commit(
         &self,
-        target: &Target,
+        target: &WritableFile,
         graph: NodeName,
         checkpoint: Checkpoint,
         carried: Carried,

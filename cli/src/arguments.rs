@@ -114,43 +114,43 @@ pub(super) enum Verb {
 }
 
 /// A text for the screen, and the exit code.
-pub(super) type Told = (String, Exit);
+pub(super) type Output = (String, Exit);
 
 impl Verb {
-    pub(super) fn tell(&self, json: bool, look: Look) -> Result<Told, Failure> {
+    pub(super) fn tell(&self, json: bool, look: Look) -> Result<Output, Failure> {
         match self {
-            Self::Threads(verb) => told(&verb.answer()?, json, look),
-            Self::Interrupts(verb) => told(&verb.answer()?, json, look),
-            Self::Log(verb) => told(&verb.answer()?, json, look),
-            Self::Show(verb) => told(&verb.answer()?, json, look),
-            Self::Diff(verb) => told(&verb.answer()?, json, look),
-            Self::Blame(verb) => told(&verb.answer()?, json, look),
-            Self::Why(verb) => told(&verb.answer()?, json, look),
-            Self::Grep(verb) => told(&verb.answer()?, json, look),
-            Self::Bisect(verb) => told(&verb.answer()?, json, look),
-            Self::Compare(verb) => told(&verb.answer()?, json, look),
-            Self::Graph(verb) => told(&verb.answer()?, json, look),
-            Self::Name(verb) => told(&verb.answer()?, json, look),
-            Self::Fork(verb) => told(&verb.answer()?, json, look),
-            Self::Edit(verb) => told(&verb.answer()?, json, look),
-            Self::Test(verb) => told(&verb.answer()?, json, look),
-            Self::Export(verb) => told(&verb.answer()?, json, look),
-            Self::Import(verb) => told(&verb.answer()?, json, look),
-            Self::Delete(verb) => told(&verb.answer()?, json, look),
-            Self::Release(verb) => told(&verb.answer()?, json, look),
-            Self::Verify(verb) => told(&verb.answer()?, json, look),
-            Self::Backup(verb) => told(&verb.answer()?, json, look),
-            Self::Du(verb) => told(&verb.answer()?, json, look),
-            Self::Migrate(verb) => told(&verb.answer()?, json, look),
-            Self::Gc(verb) => told(&verb.answer()?, json, look),
-            Self::Vacuum(verb) => told(&verb.answer()?, json, look),
+            Self::Threads(verb) => render(&verb.answer()?, json, look),
+            Self::Interrupts(verb) => render(&verb.answer()?, json, look),
+            Self::Log(verb) => render(&verb.answer()?, json, look),
+            Self::Show(verb) => render(&verb.answer()?, json, look),
+            Self::Diff(verb) => render(&verb.answer()?, json, look),
+            Self::Blame(verb) => render(&verb.answer()?, json, look),
+            Self::Why(verb) => render(&verb.answer()?, json, look),
+            Self::Grep(verb) => render(&verb.answer()?, json, look),
+            Self::Bisect(verb) => render(&verb.answer()?, json, look),
+            Self::Compare(verb) => render(&verb.answer()?, json, look),
+            Self::Graph(verb) => render(&verb.answer()?, json, look),
+            Self::Name(verb) => render(&verb.answer()?, json, look),
+            Self::Fork(verb) => render(&verb.answer()?, json, look),
+            Self::Edit(verb) => render(&verb.answer()?, json, look),
+            Self::Test(verb) => render(&verb.answer()?, json, look),
+            Self::Export(verb) => render(&verb.answer()?, json, look),
+            Self::Import(verb) => render(&verb.answer()?, json, look),
+            Self::Delete(verb) => render(&verb.answer()?, json, look),
+            Self::Release(verb) => render(&verb.answer()?, json, look),
+            Self::Verify(verb) => render(&verb.answer()?, json, look),
+            Self::Backup(verb) => render(&verb.answer()?, json, look),
+            Self::Du(verb) => render(&verb.answer()?, json, look),
+            Self::Migrate(verb) => render(&verb.answer()?, json, look),
+            Self::Gc(verb) => render(&verb.answer()?, json, look),
+            Self::Vacuum(verb) => render(&verb.answer()?, json, look),
             #[cfg(feature = "encryption")]
-            Self::Rekey(verb) => told(&verb.answer()?, json, look),
+            Self::Rekey(verb) => render(&verb.answer()?, json, look),
         }
     }
 }
 
-pub(super) fn told(answer: &impl Answer, json: bool, look: Look) -> Result<Told, Failure> {
+pub(super) fn render(answer: &impl Answer, json: bool, look: Look) -> Result<Output, Failure> {
     if json {
         let text = serde_json::to_string_pretty(answer).map_err(Failure::damaged)?;
         return Ok((escape_json(&text).into_owned() + "\n", answer.exit()));

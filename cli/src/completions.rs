@@ -3,7 +3,7 @@
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
-use super::arguments::{Arguments, Told};
+use super::arguments::{Arguments, Output};
 use super::screen::Exit;
 
 /// Print a script with which a shell completes verbs and options
@@ -19,7 +19,7 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn tell(&self) -> Told {
+    pub(super) fn tell(&self) -> Output {
         let mut command: Command = Arguments::command();
         let name = command.get_name().to_owned();
         let mut script = Vec::new();

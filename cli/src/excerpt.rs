@@ -19,6 +19,17 @@ pub(super) fn beginning(text: &str, letters: usize) -> String {
     }
 }
 
+/// The number of letters that are shown of a thread's name where there is little room: more than a UUID's first part has.
+const NAME_LETTERS: usize = 12;
+
+/// The name of a thread where there is little room; of a subgraph's, that of the thread it belongs to is shortened.
+pub(super) fn short_name(name: &str) -> String {
+    match name.split_once('/') {
+        Some((thread, below)) => format!("{}/{below}", beginning(thread, NAME_LETTERS)),
+        None => beginning(name, NAME_LETTERS),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +42,13 @@ mod tests {
         assert_eq!(around("a needle", 2, 4), "a needle");
         assert_eq!(beginning("one\n two  three", 9), "one two …");
         assert_eq!(beginning("one\ntwo", 9), "one two");
+    }
+
+    /// At 80 columns the name of a thread that is a UUID left no room for the step behind it.
+    #[test]
+    fn a_long_name_is_shortened_and_what_is_below_it_is_not() {
+        assert_eq!(short_name("0b9c2d4e-1f2a-4b3c-8d5e-6f7a8b9c0d1e"), "0b9c2d4e-1f…");
+        assert_eq!(short_name("0b9c2d4e-1f2a-4b3c-8d5e/research#2"), "0b9c2d4e-1f…/research#2");
+        assert_eq!(short_name("rust"), "rust");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_checkpoint::care::CareError;
+use superstep_checkpoint::maintenance::MaintenanceError;
 use superstep_core::checkpoint::StoreError;
 
 use super::screen::Exit;
@@ -68,11 +68,13 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<CareError> for Failure {
-    fn from(error: CareError) -> Self {
+impl From<MaintenanceError> for Failure {
+    fn from(error: MaintenanceError) -> Self {
         match error {
-            CareError::Store(error) => error.into(),
-            CareError::OlderFormat { path, found, current } => Self::older_format(&path, found, current),
+            MaintenanceError::Store(error) => error.into(),
+            MaintenanceError::OlderFormat { path, found, current } => {
+                Self::older_format(&path, found, current)
+            }
             other => Self::unusable(other.to_string()),
         }
     }

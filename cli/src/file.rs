@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-use superstep_checkpoint::{CheckpointFile, SqliteReader};
+use superstep_checkpoint::{CheckpointFile, CheckpointReader, SqliteReader, SqliteSaver};
 #[cfg(feature = "encryption")]
 use superstep_checkpoint::{KeyError, KeyRing};
 use superstep_core::checkpoint::{KeyProblem, StoreError};
@@ -29,18 +29,18 @@ pub(crate) struct FileArgument {
     key_file: Option<PathBuf>,
 }
 
-/// A file by its path; of those that a program keeps its threads in, with what it reads and writes them with.
+/// A file by its path, with the saver of a program that has it open itself.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFile {
     path: PathBuf,
-    own: Option<CheckpointFile>,
+    own: Option<SqliteSaver>,
 }
 
 impl NamedFile {
     /// Recognizes the program's own files.
-    pub(crate) fn parser(own: Vec<CheckpointFile>) -> impl TypedValueParser<Value = Self> {
+    pub(crate) fn parser(own: Vec<SqliteSaver>) -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(move |path| {
-            let own = own.iter().find(|own| is_same(own.path(), &path)).cloned();
+            let own = own.iter().find(|own| own.path().is_some_and(|own| is_same(own, &path))).cloned();
             Self { path, own }
         })
     }
@@ -65,8 +65,8 @@ impl FileArgument {
     /// As the program has it. Keys that the environment names cannot be used.
     #[cfg(not(feature = "encryption"))]
     fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
-        if let Some(own) = &self.file.own {
-            return Ok(own.clone());
+        if let Some(own) = self.own_file() {
+            return Ok(own);
         }
         if std::env::var_os(KEY_FILE).is_some() && environment_counts() {
             return Err(Failure::unusable(format!(
@@ -79,7 +79,7 @@ impl FileArgument {
     /// With the keys that were said to be its; else as the program has it; else with those of the environment.
     #[cfg(feature = "encryption")]
     fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
-        let file = self.file.own.clone();
+        let file = self.own_file();
         let named = match (&self.key_file, file.is_some()) {
             (Some(path), _) => Some(path.clone().into_os_string()),
             (None, true) => None,
@@ -92,7 +92,30 @@ impl FileArgument {
         })
     }
 
-    /// Whether it is a file that the program at hand has open itself.
+    /// Opens it for reading: where the program at hand has it open itself, through its saver.
+    pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader>, Failure> {
+        match &self.file.own {
+            Some(saver) if !self.names_keys() => Ok(saver.reader()),
+            _ => Ok(Box::new(SqliteReader::open(self.keyed()?)?)),
+        }
+    }
+
+    #[cfg(feature = "encryption")]
+    fn names_keys(&self) -> bool {
+        self.key_file.is_some()
+    }
+
+    #[cfg(not(feature = "encryption"))]
+    fn names_keys(&self) -> bool {
+        false
+    }
+
+    /// The file with the keys of the program at hand, if that has it open itself.
+    fn own_file(&self) -> Option<CheckpointFile> {
+        self.file.own.as_ref()?.checkpoint_file()
+    }
+
+    /// Returns `true` if it is a file that the program at hand has open itself.
     #[cfg(feature = "encryption")]
     pub(crate) fn is_own(&self) -> bool {
         self.file.own.is_some()

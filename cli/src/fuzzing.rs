@@ -7,8 +7,8 @@ use serde_json::Value;
 use superstep_core::state::Json;
 use superstep_inspect::{Path, Segment};
 
-use super::address::Address;
 use super::assignment::Assignment;
+use super::checkpoint_address::Address;
 use super::predicate::Predicate;
 
 /// Reads a text as everything that it may be on the command line.
@@ -51,7 +51,7 @@ fn path(text: &str, value: &Value) {
     }
     let new = Json::encode("new").expect("a text is JSON");
     let whole = Json::encode(value).expect("a value is JSON");
-    if let Ok(changed) = path.put(&whole, &new) {
+    if let Ok(changed) = path.insert(&whole, &new) {
         let changed: Value = changed.decode().expect("what was put together is JSON");
         assert_eq!(path.get(&changed), Some(&Value::from("new")), "{shown}");
     }

@@ -30,15 +30,17 @@ pub(super) fn told(step: &StepRecord, secret: &SecretFields) -> Result<Option<St
         let mut value: Value = value(write)?;
         texts.hide_value(&mut value);
         if !is_empty(&value) {
-            parts.push((&*step.schema.field(write.field).name, text_of(&value)));
+            parts.push((&*step.schema.field(write.field).name, value));
         }
     }
     let told = match &*parts {
         [] => return Ok(None),
-        [(_, text)] => text.clone(),
+        // A text says by itself what it is.
+        [(_, value)] if let Some(text) = text_of(value) => text,
         parts => {
-            let parts: Vec<String> = parts.iter().map(|(field, text)| format!("{field}: {text}")).collect();
-            parts.join(", ")
+            let text = |value: &Value| text_of(value).unwrap_or_else(|| value.to_string());
+            let parts = parts.iter().map(|(field, value)| format!("{field}: {}", text(value)));
+            parts.collect::<Vec<_>>().join(", ")
         }
     };
     Ok(Some(beginning(&told, LETTERS)))
@@ -73,6 +75,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn text_of(value: &Value) -> String {
-    first_text(value).or_else(|| value.as_str().map(str::to_owned)).unwrap_or_else(|| value.to_string())
+/// Returns the text of a value that has one: a text, or a list of messages.
+fn text_of(value: &Value) -> Option<String> {
+    first_text(value).or_else(|| value.as_str().map(str::to_owned))
 }

@@ -15,14 +15,12 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-mod address;
 mod amend;
 mod answer;
 mod arguments;
 mod assignment;
-mod below;
+mod checkpoint_address;
 mod completions;
-mod concealed;
 mod debug;
 mod excerpt;
 mod failure;
@@ -31,25 +29,27 @@ mod file;
 #[doc(hidden)]
 pub mod fuzzing;
 mod input;
+mod json_shapes;
 mod lines;
 mod messages;
-mod near;
 mod number;
 mod page;
 mod pattern;
 mod predicate;
 mod program;
+mod redaction;
 mod screen;
-mod secrets;
-mod shapes;
-mod skeleton;
+mod secret_fields;
 mod source;
+mod subgraph_names;
+mod suggestion;
 mod table;
-mod target;
+mod test_code;
 mod time;
+mod token_usage;
 mod topology;
-mod used;
 mod verbs;
+mod writable_file;
 
 pub use debug::{Debugger, debugger};
 pub use program::{main, run};

@@ -9,12 +9,12 @@ use superstep_core::checkpoint::{
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 
 use super::failure::Failure;
+use super::json_shapes::{Effect, Line, Question};
 use super::page::{BAD, DIM, NAME, Page, Span, plain, span};
-use super::shapes::{Effect, Line, Question};
 use super::source::{FEWEST_DIGITS, Source};
 use super::table::Cell;
 use super::time::began_ms;
-use super::used::Used;
+use super::token_usage::TokenUsage;
 
 /// What checkpoints are known by, beside their ids.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl Line {
     ) -> impl DoubleEndedIterator<Item = Self> + 's {
         steps.iter().take(limit).enumerate().map(move |(at, step)| {
             let before = steps.get(at + 1);
-            let used = before.and_then(|before| Used::by(&before.work.effects));
+            let used = before.and_then(|before| TokenUsage::by(&before.work.effects));
             let (began, ended) = (began_ms(step, before), step.checkpoint.id.unix_ms());
             let took_ms = began.and_then(|began| ended.checked_sub(began));
             let took_ms = took_ms.filter(|_| step.checkpoint.source == Origin::Loop);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use superstep_core::nonprinting::escape_nonprinting;
 
-use super::arguments::{Arguments, Asked, Told};
+use super::arguments::{Arguments, Asked, Output};
 use super::failure::Failure;
 use super::screen::{Exit, Look, Screen};
 
@@ -80,7 +80,7 @@ impl Unanswered {
 }
 
 /// Writes an answer, or why there is none.
-pub(super) fn said(told: Result<Told, Unanswered>, screen: Screen<'_>) -> Exit {
+pub(super) fn said(told: Result<Output, Unanswered>, screen: Screen<'_>) -> Exit {
     let (text, exit, to) = match told {
         Ok((text, exit)) => (text, exit, &mut *screen.out),
         Err(Unanswered { text, exit: Exit::Fine }) => (text, Exit::Fine, &mut *screen.out),

@@ -1,18 +1,19 @@
-//! The file that a verb reads.
+//! What a verb reads, and the checkpoints in it that arguments name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use superstep_checkpoint::{SqliteReader, Subgraph, ThreadList};
+use superstep_checkpoint::{CheckpointReader, ThreadList};
 use superstep_core::checkpoint::{At, CheckpointName, Loaded, StepRecord, ThreadSummary};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-use super::address::Address;
+use super::checkpoint_address::Address;
 use super::failure::Failure;
 use super::file::FileArgument;
-use super::near::{did_you_mean, visible};
-use super::shapes::Lease;
+use super::json_shapes::Lease;
+use super::subgraph_names::Subgraphs;
+use super::suggestion::{did_you_mean, visible};
 
 /// The fewest digits of an id that stand for it.
 pub(super) const FEWEST_DIGITS: usize = 4;
@@ -20,22 +21,21 @@ pub(super) const FEWEST_DIGITS: usize = 4;
 /// How often a name may say `~`: each is looked up by itself.
 const MOST_BACK: usize = 64;
 
-/// An open file.
-#[derive(Debug)]
+/// A place where checkpoints are kept, open for reading.
 pub(super) struct Source {
-    pub(super) reader: SqliteReader,
+    pub(super) reader: Box<dyn CheckpointReader>,
     /// The subgraphs of threads, as far as they were looked for.
-    pub(super) below: RefCell<BTreeMap<ThreadId, Rc<[Subgraph]>>>,
+    pub(super) below: RefCell<BTreeMap<ThreadId, Rc<Subgraphs>>>,
 }
 
 /// A checkpoint, and the thread that it is seen from.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct CheckpointRef {
     pub(super) thread: ThreadId,
     pub(super) id: CheckpointId,
 }
 
-impl Place {
+impl CheckpointRef {
     pub(super) fn at(&self) -> At {
         At::Id(self.id)
     }
@@ -43,7 +43,7 @@ impl Place {
 
 impl Source {
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        Ok(Self { reader: SqliteReader::open(file.keyed()?)?, below: RefCell::default() })
+        Ok(Self { reader: file.reader()?, below: RefCell::default() })
     }
 
     /// The thread of this name, which is no subgraph's.
@@ -101,10 +101,10 @@ impl Source {
     }
 
     /// The checkpoint that somebody means.
-    pub(super) fn place(&self, meant: &str) -> Result<Place, Failure> {
+    pub(super) fn place(&self, meant: &str) -> Result<CheckpointRef, Failure> {
         let threads = self.threads_for(meant)?;
         let head = |name: &str| match threads.iter().find(|thread| thread.thread.as_str() == name) {
-            Some(held) => Ok(Some(Place { thread: held.thread.clone(), id: held.head.id })),
+            Some(held) => Ok(Some(CheckpointRef { thread: held.thread.clone(), id: held.head.id })),
             None => self.meant_below(&threads, name)?.map_or(Ok(None), |below| self.head(below)),
         };
         // A name may look like anything.
@@ -119,7 +119,7 @@ impl Source {
             };
             return match other.filter(|other| other.id != named.id) {
                 None => Ok(named),
-                Some(Place { thread, id }) => Err(Failure::unusable(format!(
+                Some(CheckpointRef { thread, id }) => Err(Failure::unusable(format!(
                     "{meant} is the thread {meant} (say {meant}~0) and a checkpoint of {thread} (say {id})"
                 ))),
             };
@@ -153,14 +153,14 @@ impl Source {
     }
 
     /// The latest checkpoint of a thread that is there.
-    pub(super) fn head(&self, thread: ThreadId) -> Result<Option<Place>, Failure> {
+    pub(super) fn head(&self, thread: ThreadId) -> Result<Option<CheckpointRef>, Failure> {
         let head = self.reader.history(&thread, &At::Head, 1)?;
-        Ok(head.first().map(|head| Place { thread, id: head.id }))
+        Ok(head.first().map(|head| CheckpointRef { thread, id: head.id }))
     }
 
-    fn back(&self, from: &Place, count: usize) -> Result<Place, Failure> {
+    fn back(&self, from: &CheckpointRef, count: usize) -> Result<CheckpointRef, Failure> {
         let line = self.reader.history(&from.thread, &from.at(), count.saturating_add(1))?;
-        let older = line.get(count).map(|older| Place { thread: from.thread.clone(), id: older.id });
+        let older = line.get(count).map(|older| CheckpointRef { thread: from.thread.clone(), id: older.id });
         older.ok_or_else(|| {
             Failure::nothing(format!(
                 "there are only {} checkpoints before {}",
@@ -170,12 +170,12 @@ impl Source {
         })
     }
 
-    fn step(&self, thread: &ThreadId, step: i64) -> Result<Place, Failure> {
+    fn step(&self, thread: &ThreadId, step: i64) -> Result<CheckpointRef, Failure> {
         let (mut from, mut newest, mut oldest) = (At::Head, None, None);
         for limit in [64, 1_024].into_iter().chain(std::iter::repeat(8_192)) {
             let page = self.reader.history(thread, &from, limit)?;
             if let Some(found) = page.iter().find(|line| line.step == step) {
-                return Ok(Place { thread: thread.clone(), id: found.id });
+                return Ok(CheckpointRef { thread: thread.clone(), id: found.id });
             }
             newest = newest.or(page.first().map(|line| line.step));
             let Some(last) = page.last() else { break };
@@ -199,27 +199,27 @@ impl Source {
         Err(Failure::nothing(format!("thread {thread} has no step {step}{there}{elsewhere}")))
     }
 
-    fn named(&self, thread: &ThreadId, name: CheckpointName) -> Result<Place, Failure> {
+    fn named(&self, thread: &ThreadId, name: CheckpointName) -> Result<CheckpointRef, Failure> {
         let names = self.reader.names(thread)?;
         let hint = did_you_mean(name.as_str(), names.iter().map(|named| named.name.as_str()));
         let found = names.into_iter().find(|named| named.name == name);
         let thread = thread.clone();
-        let found = found.map(|named| Place { thread: thread.clone(), id: named.checkpoint });
+        let found = found.map(|named| CheckpointRef { thread: thread.clone(), id: named.checkpoint });
         found.ok_or_else(|| {
             let thread = self.called(&thread);
             Failure::nothing(format!("thread {} has no checkpoint named {name}{hint}", visible(&thread)))
         })
     }
 
-    fn by_digits(&self, digits: &str, threads: &[ThreadSummary]) -> Result<Place, Failure> {
+    fn by_digits(&self, digits: &str, threads: &[ThreadSummary]) -> Result<CheckpointRef, Failure> {
         let count = digits.chars().filter(char::is_ascii_hexdigit).count();
         let is_id = digits.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
         let found = match is_id && count >= FEWEST_DIGITS {
             true => self.reader.locate(digits, 9)?,
             false => Vec::new(),
         };
-        let found = found.into_iter().map(|one| Place { thread: one.thread, id: one.id });
-        let mut found: Vec<Place> = found.collect();
+        let found = found.into_iter().map(|one| CheckpointRef { thread: one.thread, id: one.id });
+        let mut found: Vec<CheckpointRef> = found.collect();
         if found.is_empty() {
             found = self.by_task(digits)?;
         }
@@ -251,13 +251,13 @@ impl Source {
         Ok(leases.iter().find(|lease| lease.thread == *thread).map(Lease::of))
     }
 
-    pub(super) fn load(&self, place: &Place) -> Result<Loaded, Failure> {
+    pub(super) fn load(&self, place: &CheckpointRef) -> Result<Loaded, Failure> {
         let loaded = self.reader.load(&place.thread, &place.at())?;
         loaded.ok_or_else(|| Failure::nothing(format!("there is no checkpoint {}", place.id)))
     }
 
     /// The checkpoint and its whole past, newest first.
-    pub(super) fn past(&self, place: &Place) -> Result<Vec<StepRecord>, Failure> {
+    pub(super) fn past(&self, place: &CheckpointRef) -> Result<Vec<StepRecord>, Failure> {
         Ok(self.reader.steps(&place.thread, &place.at(), usize::MAX)?)
     }
 }

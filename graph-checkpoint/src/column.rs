@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rusqlite::Row;
 use superstep_core::checkpoint::StoreError;
 
-use crate::fault::{corrupt, sqlite};
+use crate::error::{corrupt, sqlite};
 
 pub(crate) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
     let value = row.get_ref(column).map_err(sqlite)?;
@@ -17,22 +17,22 @@ pub(crate) fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Optio
     value.as_str_or_null().map_err(|error| corrupt("a text column", error))
 }
 
-/// A long text as it is stored, in one of two columns: as a text, or sealed as bytes, which take a quarter less than they would
+/// A long text as it is stored, in one of two columns: as a text, or encrypted as bytes, which take a quarter less than they would
 /// as a text. Before format 5 all of them were texts.
 pub(crate) enum LongText<'t> {
     Text(Cow<'t, str>),
-    Sealed(Cow<'t, [u8]>),
+    Encrypted(Cow<'t, [u8]>),
 }
 
 impl<'t> LongText<'t> {
     /// Reads it from the columns `text` and `sealed`.
     pub(crate) fn read(row: &'t Row<'_>, text_at: usize, sealed_at: usize) -> Result<Self, StoreError> {
-        const COLUMN: &str = "a column of sealed texts";
+        const COLUMN: &str = "a column of encrypted texts";
         let sealed = row.get_ref(sealed_at).map_err(sqlite)?.as_blob_or_null();
         let sealed = sealed.map_err(|error| corrupt(COLUMN, error))?;
         match (text(row, text_at)?, sealed) {
             (text, None) => Ok(Self::Text(text.into())),
-            ("", Some(sealed)) => Ok(Self::Sealed(sealed.into())),
+            ("", Some(sealed)) => Ok(Self::Encrypted(sealed.into())),
             (_, Some(_)) => Err(corrupt(COLUMN, "there is another text beside it")),
         }
     }
@@ -41,7 +41,7 @@ impl<'t> LongText<'t> {
     pub(crate) fn columns(&self) -> (&str, Option<&[u8]>) {
         match self {
             Self::Text(text) => (text, None),
-            Self::Sealed(sealed) => ("", Some(sealed)),
+            Self::Encrypted(sealed) => ("", Some(sealed)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A connection to a checkpoint file, and what its texts are sealed with.
+//! A connection to a checkpoint file, and what its texts are encrypted with.
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
@@ -7,17 +7,17 @@ use superstep_core::checkpoint::{KeyProblem, StoreError};
 use superstep_core::state::SizeLimits;
 
 use crate::column::LongText;
-use crate::fault::{corrupt, keys};
+use crate::encryption::{Cell, Encryption};
+use crate::error::{corrupt, keys};
 use crate::limited::too_large;
-use crate::seal::{Cell, Seal};
 
 /// The encryption of a file's texts on their way in and out.
-pub(crate) enum Sealing {
+pub(crate) enum FileEncryption {
     /// Texts are stored as they are.
     Plain,
-    /// Sealed.
-    Sealed(Box<Seal>),
-    /// Sealed, and the file is used without its keys, as far as that goes.
+    /// Encrypted.
+    Encrypted(Box<Encryption>),
+    /// Encrypted, and the file is used without its keys, as far as that goes.
     Unopened {
         /// The file.
         place: String,
@@ -30,13 +30,13 @@ pub(crate) enum Sealing {
 /// it is not, they are what they were.
 pub(crate) struct Connection {
     sqlite: rusqlite::Connection,
-    sealing: Sealing,
+    encryption: FileEncryption,
     limits: SizeLimits,
 }
 
 impl Connection {
-    pub(crate) fn new(sqlite: rusqlite::Connection, sealing: Sealing, limits: SizeLimits) -> Self {
-        Self { sqlite, sealing, limits }
+    pub(crate) fn new(sqlite: rusqlite::Connection, encryption: FileEncryption, limits: SizeLimits) -> Self {
+        Self { sqlite, encryption, limits }
     }
 
     /// Returns the limits on the size of a state and its records.
@@ -46,126 +46,128 @@ impl Connection {
 
     /// Says what the texts are from now on.
     #[cfg(feature = "encryption")]
-    pub(crate) fn seal_with(&mut self, sealing: Sealing) {
-        self.sealing = sealing;
+    pub(crate) fn encrypt_with(&mut self, encryption: FileEncryption) {
+        self.encryption = encryption;
     }
 
     /// Returns the stored form of `text` for the cell of a table.
-    pub(crate) fn seal<'t>(
+    pub(crate) fn encrypt<'t>(
         &self,
         text: &'t str,
         cell: impl FnOnce() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
-        match &self.sealing {
-            Sealing::Plain => Ok(Cow::Borrowed(text)),
-            Sealing::Sealed(seal) => seal.seal(&self.sqlite, text, &cell()).map(Cow::Owned),
-            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+        match &self.encryption {
+            FileEncryption::Plain => Ok(Cow::Borrowed(text)),
+            FileEncryption::Encrypted(encryption) => {
+                encryption.encrypt(&self.sqlite, text, &cell()).map(Cow::Owned)
+            }
+            FileEncryption::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
     }
 
     /// The text of what is stored in the cell of a table, which is no larger than a record may be.
-    pub(crate) fn unseal<'t>(
+    pub(crate) fn decrypt<'t>(
         &self,
         stored: &'t str,
         cell: impl FnOnce() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
         let limits = self.limits.of_record();
-        match &self.sealing {
-            Sealing::Plain => match limits.check(stored) {
+        match &self.encryption {
+            FileEncryption::Plain => match limits.check(stored) {
                 Ok(()) => Ok(Cow::Borrowed(stored)),
                 Err(excess) => Err(too_large(cell().place(), excess)),
             },
-            Sealing::Sealed(seal) => {
+            FileEncryption::Encrypted(encryption) => {
                 let cell = cell();
-                let text = seal.unseal(&self.sqlite, stored, &cell)?;
+                let text = encryption.decrypt(&self.sqlite, stored, &cell)?;
                 limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
                 Ok(Cow::Owned(text))
             }
-            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+            FileEncryption::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
     }
 
-    /// As [`seal`](Self::seal), of a long text.
-    pub(crate) fn seal_long<'t>(
+    /// As [`encrypt`](Self::encrypt), of a long text.
+    pub(crate) fn encrypt_long<'t>(
         &self,
         text: &'t str,
         cell: impl FnOnce() -> Cell,
     ) -> Result<LongText<'t>, StoreError> {
-        match &self.sealing {
-            Sealing::Plain => Ok(LongText::Text(Cow::Borrowed(text))),
-            Sealing::Sealed(seal) => {
-                let sealed = seal.seal_long(&self.sqlite, text, &cell())?;
-                Ok(LongText::Sealed(Cow::Owned(sealed)))
+        match &self.encryption {
+            FileEncryption::Plain => Ok(LongText::Text(Cow::Borrowed(text))),
+            FileEncryption::Encrypted(encryption) => {
+                let sealed = encryption.encrypt_long(&self.sqlite, text, &cell())?;
+                Ok(LongText::Encrypted(Cow::Owned(sealed)))
             }
-            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+            FileEncryption::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
     }
 
-    /// As [`unseal`](Self::unseal), of a long text.
-    pub(crate) fn unseal_long<'t>(
+    /// As [`decrypt`](Self::decrypt), of a long text.
+    pub(crate) fn decrypt_long<'t>(
         &self,
         stored: &'t LongText<'_>,
         cell: impl FnOnce() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
         let stored = match stored {
-            LongText::Text(text) => return self.unseal(text, cell),
-            LongText::Sealed(stored) => stored,
+            LongText::Text(text) => return self.decrypt(text, cell),
+            LongText::Encrypted(stored) => stored,
         };
         let cell = cell();
-        match &self.sealing {
-            Sealing::Plain => Err(corrupt(cell.place(), "it is sealed in a file that is not encrypted")),
-            Sealing::Sealed(seal) => {
-                let text = seal.unseal_long(&self.sqlite, stored, &cell)?;
+        match &self.encryption {
+            FileEncryption::Plain => Err(corrupt(cell.place(), "it is encrypted, and the file is not")),
+            FileEncryption::Encrypted(encryption) => {
+                let text = encryption.decrypt_long(&self.sqlite, stored, &cell)?;
                 let limits = self.limits.of_record();
                 limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
                 Ok(Cow::Owned(text))
             }
-            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+            FileEncryption::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
     }
 
-    /// As [`seal`](Self::seal), of a text that may be absent.
-    pub(crate) fn seal_optional<'t>(
+    /// As [`encrypt`](Self::encrypt), of a text that may be absent.
+    pub(crate) fn encrypt_optional<'t>(
         &self,
         text: Option<&'t str>,
         cell: impl FnOnce() -> Cell,
     ) -> Result<Option<Cow<'t, str>>, StoreError> {
-        text.map(|text| self.seal(text, cell)).transpose()
+        text.map(|text| self.encrypt(text, cell)).transpose()
     }
 
-    /// As [`unseal`](Self::unseal), of a text that may be absent.
-    pub(crate) fn unseal_optional<'t>(
+    /// As [`decrypt`](Self::decrypt), of a text that may be absent.
+    pub(crate) fn decrypt_optional<'t>(
         &self,
         stored: Option<&'t str>,
         cell: impl FnOnce() -> Cell,
     ) -> Result<Option<Cow<'t, str>>, StoreError> {
-        stored.map(|stored| self.unseal(stored, cell)).transpose()
+        stored.map(|stored| self.decrypt(stored, cell)).transpose()
     }
 
     /// By what a long text is found again: in an encrypted file one that tells nobody else what it is of.
     pub(crate) fn digest(&self, text: &str) -> blake3::Hash {
-        match &self.sealing {
-            Sealing::Sealed(seal) => seal.digest(text),
-            Sealing::Plain | Sealing::Unopened { .. } => blake3::hash(text.as_bytes()),
+        match &self.encryption {
+            FileEncryption::Encrypted(encryption) => encryption.digest(text),
+            FileEncryption::Plain | FileEncryption::Unopened { .. } => blake3::hash(text.as_bytes()),
         }
     }
 
     /// Returns `true` if the file is encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
-        !matches!(self.sealing, Sealing::Plain)
+        !matches!(self.encryption, FileEncryption::Plain)
     }
 
     /// Returns `true` if its texts cannot be read for lack of keys.
     pub(crate) fn is_unopened(&self) -> bool {
-        matches!(self.sealing, Sealing::Unopened { .. })
+        matches!(self.encryption, FileEncryption::Unopened { .. })
     }
 
-    /// Returns the file's [`Seal`]; `None` if the file is not encrypted, or was opened without its keys.
+    /// Returns the file's [`Encryption`]; `None` if the file is not encrypted, or was opened without its keys.
     #[cfg(feature = "encryption")]
-    pub(crate) fn sealed(&self) -> Option<&Seal> {
-        match &self.sealing {
-            Sealing::Sealed(seal) => Some(seal),
-            Sealing::Plain | Sealing::Unopened { .. } => None,
+    pub(crate) fn encryption(&self) -> Option<&Encryption> {
+        match &self.encryption {
+            FileEncryption::Encrypted(encryption) => Some(encryption),
+            FileEncryption::Plain | FileEncryption::Unopened { .. } => None,
         }
     }
 }

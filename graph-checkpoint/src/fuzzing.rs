@@ -14,7 +14,7 @@ use superstep_core::checkpoint::{
 use superstep_core::id::{CheckpointId, Fingerprint, RunId};
 use superstep_core::state::{Change, Json, Op};
 
-use crate::fault::corrupt;
+use crate::error::corrupt;
 use crate::history::decode::{self, Decoded};
 use crate::history::encode::Encoder;
 use crate::history::manifest::{Bodies, Fields};

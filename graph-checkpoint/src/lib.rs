@@ -48,41 +48,45 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-pub mod care;
+mod background_pruning;
+mod checkpoint_reader;
 mod checksum;
 mod column;
 mod connection;
 mod durability;
-mod fault;
+#[cfg(feature = "encryption")]
+mod encryption;
+#[cfg(not(feature = "encryption"))]
+#[path = "encryption/absent.rs"]
+mod encryption;
+mod error;
 mod file;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod history;
 mod limited;
+pub mod maintenance;
 mod options;
+mod pending;
 pub mod portable;
 mod read;
-mod retain;
 mod saver;
-#[cfg(feature = "encryption")]
-mod seal;
-#[cfg(not(feature = "encryption"))]
-#[path = "seal/absent.rs"]
-mod seal;
 mod sqlite_reader;
 mod store;
-mod work;
+mod watcher;
 mod write;
 
+pub use checkpoint_reader::CheckpointReader;
 pub use durability::Durability;
+#[cfg(feature = "encryption")]
+pub use encryption::{Key, KeyError, KeyId, KeyRing, Keys};
 pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
+pub use read::overview::{Located, ThreadSize};
 pub use read::subgraphs::Subgraph;
 pub use read::threads::ThreadList;
 pub use saver::SqliteSaver;
-#[cfg(feature = "encryption")]
-pub use seal::{Key, KeyError, KeyId, KeyRing, Keys};
-pub use sqlite_reader::{Located, SqliteReader, ThreadSize};
+pub use sqlite_reader::SqliteReader;
 pub use store::SqliteStore;

@@ -3,9 +3,9 @@
 use superstep_core::checkpoint::StoreError;
 use superstep_core::state::{CodecError, Excess, SizeLimits};
 
-use crate::fault::corrupt;
+use crate::error::corrupt;
 
-/// A row of at most so many bytes is handed over by SQLite: a text that keeps to the limits, though it is sealed, with all that
+/// A row of at most so many bytes is handed over by SQLite: a text that keeps to the limits, though it is encrypted, with all that
 /// stands beside it.
 pub(crate) fn longest_row(limits: SizeLimits) -> i32 {
     const BESIDE: usize = 4 << 20;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use superstep_core::id::ThreadId;
 use superstep_core::state::SizeLimits;
 
-use crate::care::{Policy, Retention};
 use crate::durability::Durability;
 #[cfg(feature = "encryption")]
-use crate::seal::Keys;
-use crate::seal::SharedKeys;
+use crate::encryption::Keys;
+use crate::encryption::SharedKeys;
+use crate::maintenance::{Policy, Retention};
 
 /// Options for opening a [`SqliteSaver`](crate::SqliteSaver), made by [`options`](crate::SqliteSaver::options).
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl SqliteOptions {
     }
 
     /// Encrypts the file with these keys: a new file from its beginning, one that is encrypted already as before. A file
-    /// with plain texts is refused; [`care::rekey`](crate::care::rekey()) encrypts it first.
+    /// with plain texts is refused; [`maintenance::rekey`](crate::maintenance::rekey()) encrypts it first.
     ///
     /// The page [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html) says what is encrypted and
     /// what stays readable.
@@ -132,7 +132,7 @@ impl SqliteOptions {
     }
 
     /// Which checkpoints stay: older ones are taken out by the saver itself while threads run, as
-    /// [`care::prune`](crate::care::prune()) does. It does so on a thread of its own and in short transactions, whenever
+    /// [`maintenance::prune`](crate::maintenance::prune()) does. It does so on a thread of its own and in short transactions, whenever
     /// [as many](Self::retain_every) checkpoints were committed. Everything stays unless something is said.
     ///
     /// With [`Durability::Exit`], and in memory, nothing is taken out: nobody but the writer can write there.
@@ -141,7 +141,7 @@ impl SqliteOptions {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use superstep_checkpoint::SqliteSaver;
-    /// use superstep_checkpoint::care::Retention;
+    /// use superstep_checkpoint::maintenance::Retention;
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("essays.db");

@@ -1,8 +1,7 @@
 //! The saver.
 
-mod shared;
+pub(crate) mod shared;
 
-use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,28 +10,28 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
     Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
-    LeaseRecord, LeaseReply, LeaseRequest, Load, Naming, Page, PastScan, Record, Scan, StoreError,
-    TaskResult, Work,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan, StoreError, TaskResult,
+    Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SizeLimits;
 use tokio::sync::oneshot;
 
+use crate::background_pruning::BackgroundPruner;
+use crate::checkpoint_reader::{self, CheckpointReader, Snapshots};
 use crate::connection::Connection;
 use crate::durability::Durability;
-use crate::fault::Trouble;
+use crate::error::FileError;
 use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
+use crate::pending::ask;
+use crate::pending::drawn::Drawn;
+use crate::read::named;
 use crate::read::reader::{self, Readers};
-use crate::read::{lineage, named, steps, threads};
-use crate::retain::Retainer;
-use crate::work::ask;
-use crate::work::drawn::Drawn;
+use crate::watcher::Watcher;
 use crate::write::answers::latest;
-use crate::write::asking::Asking;
-use crate::write::lease;
-use crate::write::queue::{Job, Kind, Outcome};
+use crate::write::queue::{Job, Kind, Outcome, Waiter};
 use crate::write::session::{Counted, Sessions};
 use crate::write::turn::Turn;
 use crate::write::writer::{Ledger, Writer};
@@ -66,7 +65,8 @@ impl SqliteOptions {
 struct Open {
     shared: Arc<Shared>,
     /// The background pruning of older checkpoints, if the options ask for it.
-    retainer: Option<Retainer>,
+    pruner: Option<BackgroundPruner>,
+    watcher: Watcher,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -117,24 +117,37 @@ impl SqliteSaver {
                     shared.writer.serve();
                 }
             })
-            .map_err(Trouble::Spawn)?;
-        let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
-        let mut open = Open { shared, retainer: None, thread: Some(thread) };
-        open.retainer = Retainer::start(&open.shared.file)?;
+            .map_err(FileError::Spawn)?;
+        let shared = opened.await.map_err(|_| FileError::WriterGone)??;
+        let mut open = Open { shared, pruner: None, watcher: Watcher::default(), thread: Some(thread) };
+        open.pruner = BackgroundPruner::start(&open.shared.file)?;
         Ok(Self { open: Arc::new(open), lease: None })
     }
 
     /// The file that it keeps checkpoints in, with its keys and limits, for what else reads or cares for it: a
-    /// [`SqliteReader`](crate::SqliteReader), [`care`](crate::care). `None` for one in memory.
+    /// [`SqliteReader`](crate::SqliteReader), [`maintenance`](crate::maintenance). `None` for one in memory.
     #[must_use]
     pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
         let File { path, options: SqliteOptions { keys, limits, .. }, .. } = self.file().clone();
         path.map(|path| CheckpointFile { path, keys, limits })
     }
 
+    /// Returns the path of its file; `None` for one in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.file().path.as_deref()
+    }
+
+    /// Returns a reader of its checkpoints, for tools, that does not open the file a second time. It sees what is written:
+    /// a result that was handed over may be missing for a moment.
+    #[must_use]
+    pub fn reader(&self) -> Box<dyn CheckpointReader> {
+        Box::new(Reader(self.clone()))
+    }
+
     /// Returns the background pruning of older checkpoints, if there is one.
-    pub(crate) fn retainer(&self) -> Option<&Retainer> {
-        self.open.retainer.as_ref()
+    pub(crate) fn pruner(&self) -> Option<&BackgroundPruner> {
+        self.open.pruner.as_ref()
     }
 
     fn limits(&self) -> SizeLimits {
@@ -157,7 +170,9 @@ impl SqliteSaver {
     ) -> Result<T, StoreError> {
         let writer = &self.shared().writer;
         let is_done_here = match (self.file().options.durability, &kind) {
-            (Durability::Power, Kind::Commit { thread, .. }) => writer.queue.pace.is_quick_and_alone(thread),
+            (Durability::Power, Kind::Commit { thread, .. }) => {
+                writer.queue.timing.is_quick_and_alone(thread)
+            }
             // The sync of a flush and what reads much would hold up the runtime.
             (Durability::Power, _) | (_, Kind::Long) | (Durability::Exit, Kind::Flush(_)) => false,
             (Durability::Process | Durability::Exit, _) => true,
@@ -168,10 +183,10 @@ impl SqliteSaver {
         } else {
             writer.queue.push(job)
         }
-        let mut waiting = Asking { queue: &writer.queue, answered: false };
+        let mut waiting = Waiter { queue: &writer.queue, answered: false };
         let answer = answer.await;
         waiting.answered = true;
-        answer.map_err(|_| Trouble::WriterGone)?
+        answer.map_err(|_| FileError::WriterGone)?
     }
 
     /// The same for work of which only errors that end the transaction are seen to.
@@ -204,7 +219,7 @@ impl SqliteSaver {
         if shared.writer.queue.is_unsettled() {
             let (job, written) = Job::settle();
             shared.writer.queue.push(job);
-            written.await.map_err(|_| Trouble::WriterGone)??;
+            written.await.map_err(|_| FileError::WriterGone)??;
         }
         away_from_the_runtime(move || shared.read(read)).await
     }
@@ -255,7 +270,8 @@ async fn away_from_the_runtime<T: Send + 'static>(
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.retainer = None;
+        self.pruner = None;
+        self.watcher.close();
         // The writer goes last: whoever closes the file last moves the log into it.
         self.shared.readers.close();
         self.shared.writer.queue.close();
@@ -280,7 +296,7 @@ impl fmt::Debug for SqliteSaver {
 impl Checkpointer for SqliteSaver {
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         let graph = graph.clone();
-        self.request(move |turn| turn.live.register(&graph)).await
+        self.request(move |turn| turn.cache.register(&graph)).await
     }
 
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
@@ -294,8 +310,8 @@ impl Checkpointer for SqliteSaver {
         let committed = self.write(kind, move |turn| turn.commit(&commit)).await;
         self.shared().sessions.end(&thread);
         self.shared().drawn.end(&thread);
-        if let (Some(retainer), Ok(Committed::New)) = (self.retainer(), &committed) {
-            retainer.committed();
+        if let (Some(pruner), Ok(Committed::New)) = (self.pruner(), &committed) {
+            pruner.committed();
         }
         committed
     }
@@ -357,7 +373,7 @@ impl Checkpointer for SqliteSaver {
         match answers {
             Answers::Given { thread, answers } => {
                 answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits()))?;
-                self.request(move |turn| turn.live.answer(&thread, &answers)).await.map(|()| Vec::new())
+                self.request(move |turn| turn.cache.answer(&thread, &answers)).await.map(|()| Vec::new())
             }
             Answers::Overdue { graph, thread, now_ms } => {
                 let name = graph.clone();
@@ -368,7 +384,7 @@ impl Checkpointer for SqliteSaver {
                 if self.query(due).await?.is_empty() {
                     return Ok(Vec::new());
                 }
-                self.request(move |turn| turn.live.expire(&graph, thread.as_ref(), now_ms)).await
+                self.request(move |turn| turn.cache.expire(&graph, thread.as_ref(), now_ms)).await
             }
         }
     }
@@ -382,32 +398,17 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
-        self.query(move |connection| {
-            Ok(match &scan {
-                Scan::Threads(scan) => Page::Threads(threads::threads(connection, scan)?),
-                Scan::Asks { graph } => Page::Asks(threads::open_asks(connection, graph)?),
-                Scan::History(PastScan { thread, from, limit }) => {
-                    Page::Summaries(reader::history(connection, thread, from, *limit)?)
-                }
-                Scan::Steps(PastScan { thread, from, limit }) => {
-                    Page::Steps(steps::steps(connection, thread, from, *limit)?)
-                }
-                Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread)?),
-                Scan::Names { thread } => Page::Names(named::names(connection, thread)?),
-                Scan::Leases => Page::Leases(lease::all(connection)?),
-            })
-        })
-        .await
+        self.query(move |connection| checkpoint_reader::scan(connection, &scan)).await
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
         let thread = thread.clone();
-        self.request(move |turn| named::change(&turn.live.connection, &thread, &naming)).await
+        self.request(move |turn| named::change(&turn.cache.connection, &thread, &naming)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
         let (from, to) = (from.clone(), to.clone());
-        self.request(move |turn| turn.live.fork(&from, at, &to)).await
+        self.request(move |turn| turn.cache.fork(&from, at, &to)).await
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
@@ -426,12 +427,18 @@ impl Checkpointer for SqliteSaver {
         Some(Arc::new(Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }))
     }
 
-    fn path(&self) -> Option<&Path> {
-        self.file().path.as_deref()
+    async fn watch(&self, Watch { since, .. }: Watch) -> Result<Mark, StoreError> {
+        let answer = self.open.watcher.ask(self.shared(), since)?;
+        answer.await.map_err(|_| FileError::WriterGone)?
     }
+}
 
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+/// Reads through a saver.
+struct Reader(SqliteSaver);
+
+impl Snapshots for Reader {
+    fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.0.shared().read(read)
     }
 }
 

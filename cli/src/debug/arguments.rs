@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use regex::{Captures, Regex};
 
-use crate::arguments::{self as reading, ADDRESSES, Colors, Told, told};
+use crate::arguments::{self as reading, ADDRESSES, Colors, Output, render};
 use crate::failure::Failure;
 use crate::file::NamedFile;
 use crate::program::Unanswered;
@@ -57,7 +57,7 @@ pub(super) async fn carry_out(
     session: &Session,
     arguments: Vec<OsString>,
     screen: &mut Progress<'_>,
-) -> Result<Told, Unanswered> {
+) -> Result<Output, Unanswered> {
     let file = session.file();
     let mut command = command(session, file.as_deref());
     let words = std::iter::once(OsString::from("debug")).chain(arguments);
@@ -72,16 +72,20 @@ pub(super) async fn carry_out(
     carry_out_verb(&verb, session, screen).await.map_err(|failure| Unanswered::of(&failure, &session.program))
 }
 
-async fn carry_out_verb(verb: &Verb, session: &Session, screen: &mut Progress<'_>) -> Result<Told, Failure> {
+async fn carry_out_verb(
+    verb: &Verb,
+    session: &Session,
+    screen: &mut Progress<'_>,
+) -> Result<Output, Failure> {
     match verb {
         Verb::Run(verb) => verb.carry_out(session, screen).await,
         Verb::Resume(verb) => verb.carry_out(session, screen).await,
         Verb::Answer(verb) => verb.carry_out(session, screen).await,
         Verb::Rerun(verb) => verb.carry_out(session, screen).await,
         Verb::Tail(verb) => verb.carry_out(session, screen).await,
-        Verb::Replay(verb) => told(&verb.answer(session).await?, screen.json, screen.look),
+        Verb::Replay(verb) => render(&verb.answer(session).await?, screen.json, screen.look),
         Verb::Reading(reading::Verb::Migrate(verb)) if verb.only_checks() => {
-            told(&check(session, verb).await?, screen.json, screen.look)
+            render(&check(session, verb).await?, screen.json, screen.look)
         }
         Verb::Reading(verb) => verb.tell(screen.json, screen.look),
     }
@@ -95,7 +99,7 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
     };
     let with_file = |argument: Arg| {
         let argument = argument.long("file").value_name("OTHER").help(help.clone());
-        let argument = argument.value_parser(NamedFile::parser(session.own_files()));
+        let argument = argument.value_parser(NamedFile::parser(session.own_savers()));
         match file {
             Some(file) => {
                 argument.required(false).default_value(file.as_os_str().to_owned()).hide_default_value(true)

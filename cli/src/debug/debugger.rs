@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use superstep_checkpoint::SqliteSaver;
+
 use crate::program::{here, lost, said};
 use crate::screen::{Exit, Screen};
 
@@ -40,13 +42,15 @@ use superstep_core::run::{AnyGraph, ToAnyGraph};
 /// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those after
 /// its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
 pub fn debugger(graphs: &[&dyn ToAnyGraph]) -> Debugger {
-    Debugger { graphs: graphs.iter().map(|graph| graph.to_any_graph()).collect(), program: None }
+    let graphs = graphs.iter().map(|graph| graph.to_any_graph()).collect();
+    Debugger { graphs, behind: None, program: None }
 }
 
 /// The debugger of a program. Made by [`debugger`].
 #[must_use = "it does nothing until it is given arguments"]
 pub struct Debugger {
     graphs: Vec<AnyGraph>,
+    behind: Option<SqliteSaver>,
     program: Option<String>,
 }
 
@@ -55,6 +59,12 @@ impl Debugger {
     /// takes them. By default those are the ones that the process was started with.
     pub fn called(self, program: impl Into<String>) -> Self {
         Self { program: Some(program.into()), ..self }
+    }
+
+    /// Names the saver behind those of the graphs, for graphs whose savers are [around](superstep_core::checkpoint::Around)
+    /// a [`SqliteSaver`]: the verbs look into its file.
+    pub fn behind(self, saver: SqliteSaver) -> Self {
+        Self { behind: Some(saver), ..self }
     }
 
     /// Runs with the arguments and on the terminal of the process. For a program that is a debugger and nothing else.
@@ -107,7 +117,7 @@ impl Debugger {
         let Screen { out, err, look } = screen;
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let program = self.program.unwrap_or_else(|| words_before(&arguments));
-        let session = Session { graphs: self.graphs, program };
+        let session = Session { graphs: self.graphs, behind: self.behind, program };
         let mut progress = Progress::new(&mut *out, look);
         let told = arguments::carry_out(&session, arguments, &mut progress).await;
         match progress.lost.take() {

@@ -1,5 +1,6 @@
 //! The graphs that a debugger was given, and the file that it looks into.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -8,16 +9,19 @@ use superstep_core::nonprinting::is_nonprinting;
 use crate::amend::thread_name;
 use crate::failure::Failure;
 use crate::file::{FileArgument, is_same};
-use crate::near::did_you_mean;
-use crate::source::{Place, Source};
-use crate::target::Target;
-use superstep_checkpoint::{CheckpointFile, SqliteSaver};
+use crate::source::{CheckpointRef, Source};
+use crate::suggestion::did_you_mean;
+use crate::writable_file::WritableFile;
+use superstep_checkpoint::SqliteSaver;
+use superstep_core::checkpoint::MemorySaver;
 use superstep_core::id::ThreadId;
 use superstep_core::run::AnyGraph;
 
 /// What all verbs of one debugger know.
 pub(super) struct Session {
     pub(super) graphs: Vec<AnyGraph>,
+    /// The saver behind those of the graphs.
+    pub(super) behind: Option<SqliteSaver>,
     /// How it was called: the words before the verb.
     pub(super) program: String,
 }
@@ -48,15 +52,14 @@ impl Chosen<'_> {
 impl Session {
     /// The one file in which the graphs keep their threads, if there is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        let mut files = self.graphs.iter().filter_map(path_of);
+        let mut files = self.graphs.iter().filter_map(|graph| self.path_of(graph));
         let first = files.next()?;
         files.all(|other| is_same(other, first)).then(|| first.to_owned())
     }
 
-    /// The files in which the graphs keep their threads, as their savers read and write them.
-    pub(super) fn own_files(&self) -> Vec<CheckpointFile> {
-        let savers = self.graphs.iter().filter_map(|graph| graph.saver()?.as_any()?.downcast_ref());
-        savers.filter_map(SqliteSaver::checkpoint_file).collect()
+    /// The savers that keep the graphs' threads in files.
+    pub(super) fn own_savers(&self) -> Vec<SqliteSaver> {
+        self.graphs.iter().filter_map(|graph| self.saver_of(graph)).cloned().collect()
     }
 
     /// Why there is no file that need not be named.
@@ -64,7 +67,7 @@ impl Session {
         let files: Vec<String> = self
             .graphs
             .iter()
-            .filter_map(|graph| Some((graph.name(), path_of(graph)?)))
+            .filter_map(|graph| Some((graph.name(), self.path_of(graph)?)))
             .map(|(graph, path)| format!("{graph} in {}", path.display()))
             .collect();
         Failure::unusable(match files.is_empty() {
@@ -146,11 +149,11 @@ impl Session {
     }
 
     async fn over<'s>(&'s self, graph: &AnyGraph, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
-        let is_own = path_of(graph).is_some_and(|own| is_same(own, file));
+        let is_own = self.path_of(graph).is_some_and(|own| is_same(own, file));
         let graph = match is_own {
             true => graph.clone(),
             false => {
-                let saver: SqliteSaver = Target::open(file)?.saver;
+                let saver: SqliteSaver = WritableFile::open(file)?.saver;
                 graph.clone().checkpointer(saver)
             }
         };
@@ -159,13 +162,26 @@ impl Session {
         Ok(Chosen { graph, program: &self.program, file })
     }
 
+    fn path_of<'s>(&'s self, graph: &'s AnyGraph) -> Option<&'s Path> {
+        self.saver_of(graph)?.path()
+    }
+
+    /// The saver of a graph that has a file: its own, or the one behind its own.
+    fn saver_of<'s>(&'s self, graph: &'s AnyGraph) -> Option<&'s SqliteSaver> {
+        let saver: &dyn Any = &**graph.saver()?;
+        match saver.is::<MemorySaver>() {
+            true => None,
+            false => saver.downcast_ref().or(self.behind.as_ref()),
+        }
+    }
+
     fn names(&self) -> String {
         let names: Vec<&str> = self.graphs.iter().map(|given| given.name().as_str()).collect();
         names.join(", ")
     }
 
     /// A checkpoint that is meant, in a file.
-    pub(super) fn place(file: &FileArgument, meant: &str) -> Result<Place, Failure> {
+    pub(super) fn place(file: &FileArgument, meant: &str) -> Result<CheckpointRef, Failure> {
         Source::open(file).and_then(|source| source.place(meant)).map_err(Failure::before_the_run)
     }
 }
@@ -173,10 +189,6 @@ impl Session {
 /// Whether a file has a thread.
 fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
     Ok(Source::open(file)?.reader.list_threads()?.threads.iter().any(|held| held.thread == *thread))
-}
-
-fn path_of(graph: &AnyGraph) -> Option<&Path> {
-    graph.saver()?.path()
 }
 
 /// A word as a shell takes it.

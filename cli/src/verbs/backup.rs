@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, Copied, Existing};
+use superstep_checkpoint::maintenance::{self, Copied, Existing};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ pub(crate) struct Backed {
 impl Backup {
     pub(crate) fn answer(&self) -> Result<Backed, Failure> {
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
-        let copied = care::backup(&*self.file, &self.to, existing)?;
+        let copied = maintenance::backup(&*self.file, &self.to, existing)?;
         Ok(Backed { file: self.to.display().to_string(), copied })
     }
 }

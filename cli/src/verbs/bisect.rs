@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use superstep_core::checkpoint::StepRecord;
 use superstep_core::state::SecretFields;
-use superstep_inspect::{Bisection, Found, Path, Search, Walk, bisect};
+use superstep_inspect::{Bisection, FirstState, Path, Search, Walk, bisect};
 
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::Line;
 use crate::lines::{Known, Short, nodes};
 use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::predicate::{Predicate, Unfit};
+use crate::redaction::Redaction;
 use crate::screen::Exit;
-use crate::secrets;
-use crate::shapes::Line;
-use crate::source::{Place, Source};
+use crate::secret_fields;
+use crate::source::{CheckpointRef, Source};
 
 /// Find the first checkpoint of a branch where something holds
 ///
@@ -52,7 +52,7 @@ pub(crate) struct Bisect {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct Output {
     /// `first`, `always` (from the first checkpoint on), or `never`.
     found: &'static str,
     /// The first checkpoint where it holds.
@@ -89,40 +89,40 @@ struct Looking<'t> {
 }
 
 impl Bisect {
-    pub(crate) fn answer(&self) -> Result<Told, Failure> {
+    pub(crate) fn answer(&self) -> Result<Output, Failure> {
         let test = self.test()?;
         let source = Source::open(&self.file)?;
         let place = source.place(&self.thread)?;
         let mut line = source.reader.history(&place.thread, &place.at(), usize::MAX)?;
         line.reverse();
-        let secret = Concealed::fields_at(&source, &place)?;
+        let secret = Redaction::fields_at(&source, &place)?;
         let mut looking = Looking::through(&test, secret);
         let bisection = match self.linear {
             true => one_by_one(&mut looking, &source, &place)?,
             false => bisect(line.len(), Search::Halves, |at| {
-                let place = Place { thread: place.thread.clone(), id: line[at].id };
+                let place = CheckpointRef { thread: place.thread.clone(), id: line[at].id };
                 let loaded = source.load(&place)?;
                 let address = format!("{}@{}", source.called(&line[at].thread), line[at].step);
-                looking.holds(&secrets::whole_state(&loaded)?, &address)
+                looking.holds(&secret_fields::whole_state(&loaded)?, &address)
             })?,
         };
         looking.check(bisection.evaluated)?;
         let Bisection { found, flips_back, evaluated } = bisection;
         let at = match found {
-            Found::First(at) => Some(at),
-            Found::Always => Some(0),
-            Found::Never => None,
+            FirstState::First(at) => Some(at),
+            FirstState::Always => Some(0),
+            FirstState::Never => None,
         };
-        let first = at.map(|at| Place { thread: place.thread.clone(), id: line[at].id });
+        let first = at.map(|at| CheckpointRef { thread: place.thread.clone(), id: line[at].id });
         let step: Vec<StepRecord> = match &first {
             Some(first) => source.reader.steps(&first.thread, &first.at(), 1)?,
             None => Vec::new(),
         };
-        Ok(Told {
+        Ok(Output {
             found: match found {
-                Found::First(_) => "first",
-                Found::Always => "always",
-                Found::Never => "never",
+                FirstState::First(_) => "first",
+                FirstState::Always => "always",
+                FirstState::Never => "never",
             },
             checkpoint: step.first().map(|step| Line::of_step(step, &Known::default()).with_name(&source)),
             flips_back,
@@ -145,7 +145,11 @@ impl Bisect {
 }
 
 /// Looks at every state, each made from the one before.
-fn one_by_one(looking: &mut Looking<'_>, source: &Source, place: &Place) -> Result<Bisection, Failure> {
+fn one_by_one(
+    looking: &mut Looking<'_>,
+    source: &Source,
+    place: &CheckpointRef,
+) -> Result<Bisection, Failure> {
     let steps = source.past(place)?;
     let Some(newest) = steps.first() else {
         return Err(Failure::nothing("the checkpoint has just been deleted"));
@@ -167,12 +171,12 @@ impl<'t> Looking<'t> {
     /// Tells whether the test holds of a state, without its secrets. Errors name the state by its `address`.
     fn holds(&mut self, state: &Value, address: &str) -> Result<bool, Failure> {
         match self.test {
-            Test::At(path, predicate) if secrets::leads_to_none(path, &self.secret) => {
+            Test::At(path, predicate) if secret_fields::leads_to_none(path, &self.secret) => {
                 self.holds_at(path, predicate, state, address)
             }
             test => {
                 let mut shown = state.clone();
-                secrets::hide(&mut shown, &self.secret);
+                secret_fields::hide(&mut shown, &self.secret);
                 match test {
                     Test::At(path, predicate) => self.holds_at(path, predicate, &shown, address),
                     Test::Command(command) => succeeds(command, &shown),
@@ -245,7 +249,7 @@ fn succeeds(command: &str, state: &Value) -> Result<bool, Failure> {
     }
 }
 
-impl Answer for Told {
+impl Answer for Output {
     fn show(&self, page: &mut Page) {
         match (&self.checkpoint, self.found) {
             (None, _) => page.line([span(BAD, "it holds nowhere")]),

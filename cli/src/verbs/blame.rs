@@ -8,12 +8,12 @@ use superstep_inspect::{Author, Blame as Part, Overwritten, Path, blame};
 use super::log::source_name;
 use super::show::absent;
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::{Short, called};
 use crate::page::{DIM, NAME, Page, plain, span};
-use crate::secrets;
+use crate::redaction::Redaction;
+use crate::secret_fields;
 use crate::source::Source;
 use crate::table::{Side, Table};
 
@@ -40,17 +40,17 @@ impl Blame {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let loaded = source.load(&place)?;
-        let concealed = Concealed::at(&source, &place)?;
-        let secret = concealed.fields().clone();
-        let state = secrets::state(&loaded, &secret)?;
+        let redaction = Redaction::at(&source, &place)?;
+        let secret = redaction.fields().clone();
+        let state = secret_fields::state(&loaded, &secret)?;
         // What is secret is blamed as a whole.
-        let path = secrets::field_of(&path, &secret).unwrap_or(path);
+        let path = secret_fields::field_of(&path, &secret).unwrap_or(path);
         if path.get(&state).is_none() {
             return Err(absent(&path, &state, &loaded));
         }
         let parts = blame(&source.past(&place)?, &path).map_err(Failure::damaged)?;
-        let mut parts = secrets::blamed(parts, &secret);
-        parts.iter_mut().for_each(|part| concealed.in_blame(part));
+        let mut parts = secret_fields::blamed(parts, &secret);
+        parts.iter_mut().for_each(|part| redaction.in_blame(part));
         Ok(Parts { parts })
     }
 }

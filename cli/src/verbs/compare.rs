@@ -10,13 +10,13 @@ use super::diff;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::Line;
 use crate::lines::{Known, Short, nodes};
 use crate::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::screen::Exit;
-use crate::shapes::Line;
-use crate::source::{Place, Source};
+use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
-use crate::used::Used;
+use crate::token_usage::TokenUsage;
 
 /// Compare two branches: where they part, what each did, and how their states differ
 ///
@@ -50,14 +50,14 @@ struct Branch {
     own: Vec<Line>,
     /// What the model calls of these used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Used>,
+    used: Option<TokenUsage>,
 }
 
 impl Compare {
     pub(crate) fn answer(&self) -> Result<Comparison, Failure> {
         let source = Source::open(&self.file)?;
         let (a, b) = (source.place(&self.a)?, source.place(&self.b)?);
-        let past = |place: &Place| source.reader.history(&place.thread, &place.at(), usize::MAX);
+        let past = |place: &CheckpointRef| source.reader.history(&place.thread, &place.at(), usize::MAX);
         let (past_of_a, past_of_b) = (past(&a)?, past(&b)?);
         let (own_of_a, own_of_b, _) = parting(&past_of_a, &past_of_b);
         let common = match past_of_a.get(own_of_a) {
@@ -75,7 +75,7 @@ impl Compare {
     }
 }
 
-fn branch(source: &Source, place: Place, own: usize, past: Vec<Summary>) -> Result<Branch, Failure> {
+fn branch(source: &Source, place: CheckpointRef, own: usize, past: Vec<Summary>) -> Result<Branch, Failure> {
     debug_assert!(own <= past.len(), "a branch has no more of its own than it has");
     let steps = match own {
         0 => Vec::new(),
@@ -84,7 +84,7 @@ fn branch(source: &Source, place: Place, own: usize, past: Vec<Summary>) -> Resu
     let known = Known::default();
     let lines = Line::of_steps(&steps, own, &known);
     let own: Vec<Line> = lines.map(|line| line.with_name(source)).rev().collect();
-    let used = Used::sum(own.iter().filter_map(|line| line.used));
+    let used = TokenUsage::sum(own.iter().filter_map(|line| line.used));
     Ok(Branch { thread: place.thread, own, used })
 }
 

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{NAME, Page, plain, span};
 use crate::source::Source;
-use crate::target::{Target, wait};
+use crate::writable_file::{WritableFile, wait};
 
 /// Delete a thread with the threads of its subgraphs
 ///
@@ -33,7 +33,7 @@ impl Delete {
     pub(crate) fn answer(&self) -> Result<Deleted, Failure> {
         let found = Source::open(&self.file)?.thread(&self.thread)?;
         let graph = NodeName::from(found.graph.as_str());
-        let target = Target::open(&self.file)?;
+        let target = WritableFile::open(&self.file)?;
         wait(target.saver.delete(&graph, &found.thread))?;
         Ok(Deleted { deleted: found.thread })
     }

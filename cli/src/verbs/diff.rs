@@ -7,16 +7,16 @@ use superstep_core::id::CheckpointId;
 use superstep_inspect::{Difference, Edit, diff, parting};
 
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::Effect;
 use crate::lines::{Short, names};
 use crate::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
+use crate::redaction::Redaction;
 use crate::screen::Exit;
-use crate::secrets;
-use crate::shapes::Effect;
-use crate::source::{Place, Source};
-use crate::used::Used;
+use crate::secret_fields;
+use crate::source::{CheckpointRef, Source};
+use crate::token_usage::TokenUsage;
 
 /// Show what differs between the states of two checkpoints, or between one and its parent
 ///
@@ -47,7 +47,7 @@ pub(crate) struct Differences {
     effects: Vec<Effect>,
     /// What those of them used that are model calls.
     #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Used>,
+    used: Option<TokenUsage>,
 }
 
 impl Diff {
@@ -60,7 +60,8 @@ impl Diff {
         };
         let state = states(&source, from.as_ref(), &to)?;
         let (effects, used) = effects(&source, from.as_ref(), &to)?;
-        let named = |place: &Place| Ok::<_, Failure>(names(&source, &place.thread)?.remove(&place.id));
+        let named =
+            |place: &CheckpointRef| Ok::<_, Failure>(names(&source, &place.thread)?.remove(&place.id));
         let from_names = from.as_ref().map(named).transpose()?.flatten().unwrap_or_default();
         let to_names = named(&to)?.unwrap_or_default();
         let (from, to) = (from.map(|from| from.id), to.id);
@@ -68,42 +69,46 @@ impl Diff {
     }
 }
 
-fn parent(source: &Source, of: &Place) -> Result<Option<Place>, Failure> {
+fn parent(source: &Source, of: &CheckpointRef) -> Result<Option<CheckpointRef>, Failure> {
     let line = source.reader.history(&of.thread, &of.at(), 2)?;
-    Ok(line.get(1).map(|parent| Place { thread: of.thread.clone(), id: parent.id }))
+    Ok(line.get(1).map(|parent| CheckpointRef { thread: of.thread.clone(), id: parent.id }))
 }
 
 /// What differs between two states, as it may be shown.
-pub(super) fn states(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Difference>, Failure> {
+pub(super) fn states(
+    source: &Source,
+    from: Option<&CheckpointRef>,
+    to: &CheckpointRef,
+) -> Result<Vec<Difference>, Failure> {
     let old = match from {
-        Some(from) => secrets::whole_state(&source.load(from)?)?,
+        Some(from) => secret_fields::whole_state(&source.load(from)?)?,
         None => serde_json::json!({}),
     };
-    let mut found = diff(&old, &secrets::whole_state(&source.load(to)?)?);
+    let mut found = diff(&old, &secret_fields::whole_state(&source.load(to)?)?);
     for place in from.into_iter().chain([to]) {
-        found = secrets::differences(found, &Concealed::fields_at(source, place)?);
+        found = secret_fields::differences(found, &Redaction::fields_at(source, place)?);
     }
     Ok(found)
 }
 
 fn effects(
     source: &Source,
-    from: Option<&Place>,
-    to: &Place,
-) -> Result<(Vec<Effect>, Option<Used>), Failure> {
+    from: Option<&CheckpointRef>,
+    to: &CheckpointRef,
+) -> Result<(Vec<Effect>, Option<TokenUsage>), Failure> {
     let own = match from {
         None => 1,
         // The usual case needs no walk to the beginning.
         Some(from) if parent(source, to)?.is_some_and(|parent| parent.id == from.id) => 1,
         Some(from) => {
-            let line = |place: &Place| source.reader.history(&place.thread, &place.at(), usize::MAX);
+            let line = |place: &CheckpointRef| source.reader.history(&place.thread, &place.at(), usize::MAX);
             parting(&line(from)?, &line(to)?).1
         }
     };
     let steps = source.reader.steps(&to.thread, &At::Id(to.id), own + 1)?;
-    let concealed = match steps.iter().any(|step| !step.work.effects.is_empty()) {
-        true => Concealed::at(source, to)?,
-        false => Concealed::default(),
+    let redaction = match steps.iter().any(|step| !step.work.effects.is_empty()) {
+        true => Redaction::at(source, to)?,
+        false => Redaction::default(),
     };
     let mut all = Vec::new();
     // What led to a checkpoint was done on top of its parent.
@@ -114,11 +119,11 @@ fn effects(
             tasks.map(|task| (task.id(checkpoint.id, checkpoint.step), task.node.clone())).collect();
         for effect in &base.work.effects {
             let mut effect = effect.clone();
-            concealed.in_effect(&mut effect);
+            redaction.in_effect(&mut effect);
             all.push(Effect::of(&effect, &nodes)?);
         }
     }
-    let used = Used::sum(steps.iter().skip(1).filter_map(|base| Used::by(&base.work.effects)));
+    let used = TokenUsage::sum(steps.iter().skip(1).filter_map(|base| TokenUsage::by(&base.work.effects)));
     Ok((all, used))
 }
 

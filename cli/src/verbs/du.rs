@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, ThreadUsage, Usage};
+use superstep_checkpoint::maintenance::{self, ThreadUsage, Usage};
 use superstep_core::id::ThreadId;
 
 use crate::answer::Answer;
@@ -68,7 +68,7 @@ struct Below {
 
 impl Du {
     pub(crate) fn answer(&self) -> Result<Filled, Failure> {
-        let usage = care::usage(self.file.keyed()?)?;
+        let usage = maintenance::usage(self.file.keyed()?)?;
         let source = Source::open(&self.file)?;
         match &self.thread {
             None => Ok(Filled::File(of_file(&source, usage))),

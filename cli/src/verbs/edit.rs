@@ -16,15 +16,15 @@ use superstep_inspect::{Difference, diff};
 use crate::amend::{self, Destination};
 use crate::answer::Answer;
 use crate::assignment::Assignment;
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::Short;
 use crate::page::{NAME, Page, plain, span};
-use crate::secrets;
-use crate::source::{Place, Source};
-use crate::target::Target;
+use crate::redaction::Redaction;
+use crate::secret_fields;
+use crate::source::{CheckpointRef, Source};
 use crate::topology::StoredGraph;
+use crate::writable_file::WritableFile;
 
 use self::as_node::AsNode;
 use super::diff::show as show_difference;
@@ -102,7 +102,7 @@ impl Edit {
             Some(_) => as_node::last_ran(&source, &place)?,
             None => Vec::new(),
         };
-        let secret = Concealed::fields_at(&source, &place)?;
+        let secret = Redaction::fields_at(&source, &place)?;
         drop(source);
 
         let on_head = to.head == Some(place.id);
@@ -142,9 +142,9 @@ impl Edit {
         let step = checkpoint.step;
         let next = checkpoint.frontier.nodes().cloned().collect();
         let recorded = on_head.then(|| Recorded::of(&loaded.results, &loaded.effects));
-        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
+        to.commit(&WritableFile::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
 
-        let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &secret);
+        let state = secret_fields::differences(diff(&secret_fields::whole_state(&loaded)?, &whole), &secret);
         let new_thread = to.head.is_none();
         let branch = !on_head && !new_thread;
         let thread = to.thread;
@@ -167,7 +167,7 @@ impl Edit {
         for set in sets {
             let field = self.field(loaded, set)?;
             let value = set.value(secret.has(schema.field(field)))?;
-            state = set.path.put(&state, &value).map_err(|error| Failure::nothing(error.to_string()))?;
+            state = set.path.insert(&state, &value).map_err(|error| Failure::nothing(error.to_string()))?;
             if !touched.contains(&field) {
                 touched.push(field);
             }
@@ -243,7 +243,7 @@ fn kind(value: &Json) -> &'static str {
 }
 
 /// The graph that a checkpoint was planned with.
-fn stored_graph(source: &Source, place: &Place) -> Result<Json, Failure> {
+fn stored_graph(source: &Source, place: &CheckpointRef) -> Result<Json, Failure> {
     let stored = source.reader.topology(&place.thread, &place.at())?;
     stored.ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))
 }

@@ -12,7 +12,7 @@ use crate::file::FileArgument;
 use crate::lines::{Short, nodes};
 use crate::page::{DIM, NAME, Page, plain, span};
 use crate::source::Source;
-use crate::target::{Target, wait};
+use crate::writable_file::{WritableFile, wait};
 
 /// Begin a branch at a checkpoint, or another thread with --name
 ///
@@ -53,7 +53,7 @@ impl Fork {
         let loaded = source.load(&place)?;
         let to = Destination::of(&source, &place, self.name.as_deref())?;
         drop(source);
-        let target = Target::open(&self.file)?;
+        let target = WritableFile::open(&self.file)?;
         let original = loaded.checkpoint;
         let (step, next) = (original.step, original.frontier.nodes().cloned().collect());
         let checkpoint = match self.name {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, Collected, Pruned, Retention};
+use superstep_checkpoint::maintenance::{self, Collected, Pruned, Retention};
 use superstep_core::id::ThreadId;
 
 use crate::answer::Answer;
@@ -60,10 +60,10 @@ impl Gc {
         let retention = self.retention()?;
         let patience = Duration::from_secs(self.patience);
         let (pruned, collected) = match self.dry_run {
-            true => care::prunable(self.file.keyed()?, &retention)?,
+            true => maintenance::prunable(self.file.keyed()?, &retention)?,
             false => (
-                care::prune(self.file.keyed()?, &retention, patience)?,
-                care::collect(self.file.keyed()?, patience)?,
+                maintenance::prune(self.file.keyed()?, &retention, patience)?,
+                maintenance::collect(self.file.keyed()?, patience)?,
             ),
         };
         Ok(Gone { pruned, collected, dry_run: self.dry_run })

@@ -7,18 +7,18 @@ use serde::Serialize;
 
 use superstep_core::checkpoint::{At, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_inspect::{Match, Part, Place as Where, grep};
+use superstep_inspect::{Match, MatchPlace, Part, grep};
 
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::excerpt;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::Short;
 use crate::page::{DIM, NAME, NOTE, Page, plain, span};
+use crate::redaction::Redaction;
 use crate::screen::Exit;
-use crate::secrets;
-use crate::source::{Place, Source};
+use crate::secret_fields;
+use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 
 /// Search the keys and values of all states, effects, questions, answers and failures, those of subgraphs too
@@ -107,16 +107,16 @@ impl Grep {
         of: &ThreadId,
         end: CheckpointId,
     ) -> Result<Vec<(ThreadId, Match)>, Failure> {
-        let place = Place { thread: of.clone(), id: end };
+        let place = CheckpointRef { thread: of.clone(), id: end };
         let mut steps = match source.reader.steps(of, &place.at(), usize::MAX) {
             Err(StoreError::NoCheckpoint { .. }) => return Ok(Vec::new()),
             steps => steps?,
         };
-        let concealed = Concealed::at(source, &place)?;
-        steps.iter_mut().for_each(|step| concealed.in_step(step));
+        let redaction = Redaction::at(source, &place)?;
+        steps.iter_mut().for_each(|step| redaction.in_step(step));
         let found = grep(&steps, |text| self.pattern.is_match(text)).map_err(Failure::damaged)?;
         let shown = found.into_iter().filter(|found| match &found.place {
-            Where::State { path } => secrets::field_of(path, concealed.fields()).is_none(),
+            MatchPlace::State { path } => secret_fields::field_of(path, redaction.fields()).is_none(),
             _ => true,
         });
         let writer = |found: &Match| {
@@ -158,18 +158,21 @@ impl Answer for Matches {
         for Found { thread, name, found, at, .. } in &self.matches {
             let thread = name.as_deref().unwrap_or(thread.as_str());
             let place = match &found.place {
-                Where::State { path } => path.to_string(),
-                Where::Effect { name, key } if key.is_empty() => format!("effect {name}"),
-                Where::Effect { name, key } => format!("effect {name} {key:?}"),
-                Where::Question { node } => format!("question of {node}"),
-                Where::Answer { node } => format!("answer to {node}"),
-                Where::Failure { node } => format!("failure of {node}"),
-                Where::Emitted { node } => format!("emitted by {node}"),
-                Where::Metadata { name } => format!("metadata {name}"),
+                MatchPlace::State { path } => path.to_string(),
+                MatchPlace::Effect { name, key } if key.is_empty() => format!("effect {name}"),
+                MatchPlace::Effect { name, key } => format!("effect {name} {key:?}"),
+                MatchPlace::Question { node } => format!("question of {node}"),
+                MatchPlace::Answer { node } => format!("answer to {node}"),
+                MatchPlace::Failure { node } => format!("failure of {node}"),
+                MatchPlace::Emitted { node } => format!("emitted by {node}"),
+                MatchPlace::Metadata { name } => format!("metadata {name}"),
                 _ => String::new(),
             };
             table.row([
-                span(NAME, format!("{thread}@{}", found.step)).into(),
+                Cell::or(
+                    span(NAME, format!("{thread}@{}", found.step)),
+                    span(NAME, format!("{}@{}", excerpt::short_name(thread), found.step)),
+                ),
                 short.cell(found.checkpoint),
                 span(NOTE, place).into(),
                 text(found, *at),

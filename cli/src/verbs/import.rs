@@ -16,7 +16,7 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{DIM, NAME, Page, plain, span};
-use crate::target::{Target, runs};
+use crate::writable_file::{WritableFile, runs};
 
 use super::export::without_secrets;
 
@@ -65,7 +65,7 @@ impl Import {
             None => export.thread().clone(),
         };
         let (checkpoints, redacted) = (export.checkpoints(), export.is_redacted());
-        let (target, created) = Target::open_or_create(&self.file)?;
+        let (target, created) = WritableFile::open_or_create(&self.file)?;
         runs(portable::import(&target.saver, export, &name))?.map_err(|error| self.refused(error))?;
         Ok(Imported { imported: name, checkpoints, redacted, created })
     }

@@ -5,11 +5,11 @@ use serde::Serialize;
 use superstep_core::id::ThreadId;
 
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::Question;
 use crate::page::{DIM, ID, NAME, Page, plain, span};
-use crate::shapes::Question;
+use crate::redaction::Redaction;
 use crate::source::Source;
 
 /// List the open questions of all threads
@@ -40,9 +40,9 @@ impl Interrupts {
             if thread.open_asks.is_empty() {
                 continue;
             }
-            let concealed = Concealed::of(&source, &thread.thread, None)?;
+            let redaction = Redaction::of(&source, &thread.thread, None)?;
             for ask in &mut thread.open_asks {
-                concealed.in_ask(ask);
+                redaction.in_ask(ask);
                 let question = Question::of(ask)?;
                 interrupts.push(OpenQuestion { thread: thread.thread.clone(), question });
             }

@@ -12,10 +12,10 @@ use superstep_inspect::lanes;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::Line;
 use crate::lines::Known;
 use crate::number::count;
 use crate::page::Page;
-use crate::shapes::Line;
 use crate::source::Source;
 
 use self::nested::{Nested, Nesting};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, Migration};
+use superstep_checkpoint::maintenance::{self, Migration};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -50,8 +50,8 @@ impl Migrate {
 
     pub(crate) fn answer(&self) -> Result<Migrated, Failure> {
         let migration = match self.check {
-            true => care::migration(self.file.keyed()?)?,
-            false => care::migrate(self.file.keyed()?)?,
+            true => maintenance::migration(self.file.keyed()?)?,
+            false => maintenance::migrate(self.file.keyed()?)?,
         };
         Ok(Migrated { migration, migrated: migration.is_needed() && !self.check, check: self.check })
     }

@@ -10,9 +10,9 @@ use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::Short;
 use crate::page::{DIM, NAME, Page, plain, span};
-use crate::source::{Place, Source};
+use crate::source::{CheckpointRef, Source};
 use crate::table::{Side, Table};
-use crate::target::{Target, wait};
+use crate::writable_file::{WritableFile, wait};
 
 /// Give a checkpoint a name on its thread, or list the names that there are
 ///
@@ -60,13 +60,13 @@ impl Name {
         let place = source.place(&self.checkpoint)?;
         let Some(naming) = self.naming(&place)? else { return listed(&source, place.thread) };
         drop(source);
-        let target = Target::open(&self.file)?;
+        let target = WritableFile::open(&self.file)?;
         wait(target.saver.name(&place.thread, naming))?;
         drop(target);
         listed(&Source::open(&self.file)?, place.thread)
     }
 
-    fn naming(&self, place: &Place) -> Result<Option<Naming>, Failure> {
+    fn naming(&self, place: &CheckpointRef) -> Result<Option<Naming>, Failure> {
         Ok(match (&self.name, &self.rename, &self.remove) {
             (Some(to), Some(from), _) => Some(Naming::Rename { from: parsed(from)?, to: parsed(to)? }),
             (Some(name), None, _) => Some(Naming::Give { name: parsed(name)?, checkpoint: place.id }),

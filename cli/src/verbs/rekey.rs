@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, Form, Rekeyed};
+use superstep_checkpoint::maintenance::{self, Form, Rekeyed};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ impl Rekey {
             ));
         }
         let form = if self.plain { Form::Plain } else { Form::Encrypted };
-        Ok(Changed(care::rekey(file, form, Duration::from_secs(self.patience))?))
+        Ok(Changed(maintenance::rekey(file, form, Duration::from_secs(self.patience))?))
     }
 }
 

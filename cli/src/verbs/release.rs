@@ -8,10 +8,10 @@ use superstep_core::id::ThreadId;
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::Lease;
 use crate::page::{NAME, Page, plain, span};
-use crate::shapes::Lease;
 use crate::source::Source;
-use crate::target::{Target, wait};
+use crate::writable_file::{WritableFile, wait};
 
 /// Take a thread away from the run that holds it
 ///
@@ -41,7 +41,7 @@ impl Release {
             Some(lease) => lease.thread,
             None => source.thread(&self.thread)?.thread,
         };
-        let target = Target::open(&self.file)?;
+        let target = WritableFile::open(&self.file)?;
         let broken = wait(target.saver.break_lease(&thread))?;
         let lease = broken.ok_or_else(|| Failure::nothing(format!("nobody holds thread {thread}")))?;
         Ok(Released { released: thread, lease: Lease::of(&lease) })

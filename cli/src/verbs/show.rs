@@ -13,15 +13,15 @@ use superstep_inspect::Path;
 
 use super::log::source_name;
 use crate::answer::{Answer, escape_json};
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
+use crate::json_shapes::{Effect, Lease, Line, Question};
 use crate::lines::{Known, called};
 use crate::messages::Transcript;
 use crate::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
-use crate::secrets;
-use crate::shapes::{Effect, Lease, Line, Question};
-use crate::source::{Place, Source};
+use crate::redaction::Redaction;
+use crate::secret_fields;
+use crate::source::{CheckpointRef, Source};
 
 /// Show a checkpoint: its state, what ran, what is next, and what is unfinished on top of it
 #[derive(Debug, clap::Args)]
@@ -138,27 +138,27 @@ impl Show {
         let place = source.place(&self.checkpoint)?;
         let mut loaded = source.load(&place)?;
         if self.messages {
-            let concealed = Concealed::at(&source, &place)?;
-            return transcript(&loaded, &concealed, &path.unwrap_or_default()).map(Shown::Messages);
+            let redaction = Redaction::at(&source, &place)?;
+            return transcript(&loaded, &redaction, &path.unwrap_or_default()).map(Shown::Messages);
         }
         if let Some(path) = path {
-            let state = secrets::state(&loaded, &Concealed::fields_at(&source, &place)?)?;
+            let state = secret_fields::state(&loaded, &Redaction::fields_at(&source, &place)?)?;
             let part = path.get(&state).cloned();
             return part.map(Shown::Part).ok_or_else(|| absent(&path, &state, &loaded));
         }
-        let concealed = Concealed::at(&source, &place)?;
-        let state = secrets::state(&loaded, concealed.fields())?;
-        concealed.in_loaded(&mut loaded);
-        let tasks = loaded.checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema, &concealed));
+        let redaction = Redaction::at(&source, &place)?;
+        let state = secret_fields::state(&loaded, redaction.fields())?;
+        redaction.in_loaded(&mut loaded);
+        let tasks = loaded.checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema, &redaction));
         let tasks = tasks.collect::<Result<_, Failure>>()?;
         Ok(Shown::Whole(Box::new(whole(&source, &place, &loaded, state, tasks, self.all)?)))
     }
 }
 
 /// The conversations of a state, without the texts of secret fields.
-fn transcript(loaded: &Loaded, concealed: &Concealed, path: &Path) -> Result<Transcript, Failure> {
-    let mut state = secrets::state(loaded, concealed.fields())?;
-    concealed.texts().hide_value(&mut state);
+fn transcript(loaded: &Loaded, redaction: &Redaction, path: &Path) -> Result<Transcript, Failure> {
+    let mut state = secret_fields::state(loaded, redaction.fields())?;
+    redaction.texts().hide_value(&mut state);
     let part = path.get(&state).ok_or_else(|| absent(path, &state, loaded))?;
     let transcript = Transcript::of(part, path);
     if !transcript.conversations.is_empty() {
@@ -179,7 +179,7 @@ pub(super) fn absent(path: &Path, state: &Value, loaded: &Loaded) -> Failure {
 
 fn whole(
     source: &Source,
-    place: &Place,
+    place: &CheckpointRef,
     loaded: &Loaded,
     state: Value,
     mut tasks: Vec<Ran>,
@@ -251,9 +251,9 @@ fn subgraphs(
     Ok(of_it.map(|subgraph| (subgraph.position as usize, source.called(&subgraph.thread))).collect())
 }
 
-fn ran(task: &TaskRecord, schema: &Schema, concealed: &Concealed) -> Result<Ran, Failure> {
+fn ran(task: &TaskRecord, schema: &Schema, redaction: &Redaction) -> Result<Ran, Failure> {
     let writes = task.writes.iter().map(|write| {
-        let (op, value) = secrets::write(write, schema, concealed.fields())?;
+        let (op, value) = secret_fields::write(write, schema, redaction.fields())?;
         Ok(Write { field: schema.field(write.field).name.clone(), op, value })
     });
     Ok(Ran {

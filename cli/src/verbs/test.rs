@@ -11,13 +11,13 @@ use superstep_core::state::{LoggedWrite, SecretFields};
 use superstep_core::testing::Cassette;
 
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::Page;
-use crate::secrets;
-use crate::skeleton::Skeleton;
-use crate::source::{Place, Source};
+use crate::redaction::Redaction;
+use crate::secret_fields;
+use crate::source::{CheckpointRef, Source};
+use crate::test_code::TestCode;
 
 /// Write a Rust test: what led to a checkpoint happens again, and comes to the same
 ///
@@ -74,18 +74,18 @@ impl Test {
         let past = source.past(&place)?;
         let from = self.begin(&past)?;
         let supersteps = past.iter().take_while(|step| step.checkpoint.id != from).count();
-        let begin = source.load(&Place { thread: place.thread.clone(), id: from })?;
+        let begin = source.load(&CheckpointRef { thread: place.thread.clone(), id: from })?;
         let end = source.load(&place)?;
         let journal = source.reader.journal(place.thread.clone(), place.at())?;
         let cassette = journal.cassette_from(from);
         if let Some(path) = &self.cassette {
             cassette.save(path).map_err(|error| Failure::unusable(error.to_string()))?;
         }
-        let concealed = Concealed::at(&source, &place)?;
-        let fields = concealed.fields();
+        let redaction = Redaction::at(&source, &place)?;
+        let fields = redaction.fields();
         let mut hidden = journal.secrets();
-        hidden.learn_all(concealed.texts());
-        [&begin, &end].into_iter().for_each(|held| secrets::learn(&mut hidden, held, fields));
+        hidden.learn_all(redaction.texts());
+        [&begin, &end].into_iter().for_each(|held| secret_fields::learn(&mut hidden, held, fields));
         let turn = Turn { begin: &begin, end: &end, supersteps, fields };
         let code = self.skeleton(source.called(&place.thread), &turn, &cassette)?.without(&hidden).code();
         Ok(Written {
@@ -129,16 +129,16 @@ impl Test {
         Ok(before[begin].checkpoint.id)
     }
 
-    fn skeleton(&self, thread: String, turn: &Turn<'_>, cassette: &Cassette) -> Result<Skeleton, Failure> {
+    fn skeleton(&self, thread: String, turn: &Turn<'_>, cassette: &Cassette) -> Result<TestCode, Failure> {
         let Turn { begin, end, supersteps, fields } = *turn;
         let is_input = begin.checkpoint.source == Cause::Input;
-        Ok(Skeleton {
+        Ok(TestCode {
             graph: end.graph.to_string(),
             thread,
             address: self.checkpoint.clone(),
             step: end.checkpoint.step,
             after: begin.checkpoint.step,
-            state: secrets::state(begin, fields)?,
+            state: secret_fields::state(begin, fields)?,
             input: if is_input { Some(input(begin, fields)?) } else { None },
             next: frontier(begin),
             secrets: secret_fields(begin, fields),
@@ -147,7 +147,7 @@ impl Test {
                 None => Ok(cassette.to_json()),
             },
             supersteps,
-            expected: secrets::state(end, fields)?,
+            expected: secret_fields::state(end, fields)?,
             leads_to: end.checkpoint.frontier.nodes().map(ToString::to_string).collect(),
         })
     }
@@ -161,7 +161,7 @@ fn input(begin: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
         None => Vec::new(),
     };
     let named = writes.iter().map(|write| {
-        let (op, value) = secrets::write(write, &begin.schema, fields)?;
+        let (op, value) = secret_fields::write(write, &begin.schema, fields)?;
         Ok(json!({ "field": begin.schema.field(write.field).name, "op": op, "value": value }))
     });
     named.collect()

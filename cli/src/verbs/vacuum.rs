@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, Vacuumed};
+use superstep_checkpoint::maintenance::{self, Vacuumed};
 
 use crate::answer::Answer;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ pub(crate) struct Shorter(Vacuumed);
 
 impl Vacuum {
     pub(crate) fn answer(&self) -> Result<Shorter, Failure> {
-        Ok(Shorter(care::vacuum(self.file.keyed()?, Duration::from_secs(self.patience))?))
+        Ok(Shorter(maintenance::vacuum(self.file.keyed()?, Duration::from_secs(self.patience))?))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use superstep_checkpoint::care::{self, Finding, Verified};
+use superstep_checkpoint::maintenance::{self, Finding, Verified};
 use superstep_core::id::ThreadId;
 
 use crate::answer::Answer;
@@ -37,7 +37,7 @@ pub(crate) struct Verdict {
 
 impl Verify {
     pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
-        let verified = care::verify(self.file.keyed()?)?;
+        let verified = maintenance::verify(self.file.keyed()?)?;
         let names = names(&self.file, &verified);
         Ok(Verdict { sound: verified.is_sound(), verified, names })
     }

@@ -8,9 +8,9 @@ use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::{Short, called};
-use crate::near::did_you_mean;
 use crate::page::{DIM, NAME, Page, plain, span};
 use crate::source::Source;
+use crate::suggestion::did_you_mean;
 use superstep_core::checkpoint::Source as Origin;
 
 /// Tell what made a node run, or be next, at a checkpoint: back to the input
@@ -27,7 +27,7 @@ pub(crate) struct Why {
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Told(
+pub(crate) struct Output(
     Reasons,
     /// Whether what led there was pruned.
     #[serde(skip)]
@@ -35,7 +35,7 @@ pub(crate) struct Told(
 );
 
 impl Why {
-    pub(crate) fn answer(&self) -> Result<Told, Failure> {
+    pub(crate) fn answer(&self) -> Result<Output, Failure> {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let node = if self.node == "START" { "__start__" } else { &self.node };
@@ -55,7 +55,7 @@ impl Why {
         let oldest = reasons.steps.last().map(|step| step.planned_on);
         let oldest = past.iter().position(|step| Some(step.checkpoint.id) == oldest);
         let cut = oldest.is_some_and(|oldest| is_cut(oldest + 1));
-        Ok(Told(reasons, cut))
+        Ok(Output(reasons, cut))
     }
 }
 
@@ -71,7 +71,7 @@ fn ways(ways: &[Via]) -> String {
     texts.join(", and by ")
 }
 
-impl Answer for Told {
+impl Answer for Output {
     fn show(&self, page: &mut Page) {
         let short = Short::among(self.0.steps.iter().map(|step| step.planned_on));
         for step in &self.0.steps {

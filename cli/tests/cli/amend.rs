@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use superstep::checkpoint::{At, CheckpointerExt, SqliteReader};
+use superstep::checkpoint::{At, CheckpointReader, CheckpointerExt, SqliteReader};
 use superstep::cli::{Exit, Look};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;

@@ -29,7 +29,7 @@ async fn files_that_cannot_be_read_are_named_with_the_reason() {
     is(&error(&at("empty.db"), "threads FILE"), 2, "error: FILE is empty: nothing was stored in it yet");
     fs::write(at("text.db"), "Some text, longer than the header of a database. ".repeat(30)).unwrap();
     is(&error(&at("text.db"), "threads FILE"), 2, "error: FILE is not a checkpoint file");
-    is(&error(folder.path(), "threads FILE"), 2, "error: FILE is not a checkpoint file");
+    is(&error(folder.path(), "threads FILE"), 2, "error: FILE is a folder: name a file in it");
     Connection::open(at("other.db")).unwrap().execute_batch("CREATE TABLE t(a)").unwrap();
     is(&error(&at("other.db"), "threads FILE"), 2, "error: FILE is not a checkpoint file");
 

@@ -203,8 +203,9 @@ async fn keys_are_taken_from_the_saver_of_the_file_and_from_nobody_else() {
     let expected = program.says("log rust").await.out;
     let essays = |saver| essays(saver, 5_000);
     let own = essays(program.saver().await);
-    let behind = own.clone().shared_checkpointer(std::sync::Arc::new(Behind(program.saver().await)));
-    assert_eq!(program.told(superstep::debugger(&[&behind]), "log rust").await.out, expected);
+    let saver = program.saver().await;
+    let around = own.clone().shared_checkpointer(std::sync::Arc::new(Behind(saver.clone())));
+    assert_eq!(program.told(superstep::debugger(&[&around]).behind(saver), "log rust").await.out, expected);
 
     // The keys of a program that keeps its threads elsewhere do not apply to this file.
     let path = program.keyed.file.path.display().to_string();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use superstep::checkpoint::care::Retention;
+use superstep::checkpoint::maintenance::Retention;
 use superstep::prelude::*;
 
 use super::story::{stories, topic};

@@ -1,7 +1,7 @@
 //! Snippets of `docs/secrets.md`.
 
-use superstep::checkpoint::care::{self, Form};
-use superstep::checkpoint::{CheckpointFile, Key, KeyRing, SqliteReader};
+use superstep::checkpoint::maintenance::{self, Form};
+use superstep::checkpoint::{CheckpointFile, CheckpointReader, Key, KeyRing, SqliteReader};
 use superstep::prelude::*;
 
 use std::time::Duration;
@@ -22,12 +22,12 @@ async fn a_file_is_encrypted_and_gets_another_key() -> super::Result {
 
     let file = CheckpointFile::at(&path).keys(keys);
     let reader = SqliteReader::open(file.clone())?;
-    let verified = care::verify(file)?;
+    let verified = maintenance::verify(file)?;
     assert!(verified.is_sound() && !reader.threads()?.is_empty());
 
     let patience = Duration::from_secs(5);
     let keys = KeyRing::new("2027-05", Key::generate()?).and("2026-11", key);
-    let told = care::rekey(CheckpointFile::at(&path).keys(keys), Form::Encrypted, patience)?;
+    let told = maintenance::rekey(CheckpointFile::at(&path).keys(keys), Form::Encrypted, patience)?;
     assert_eq!(told.retired, ["2026-11"]);
     Ok(())
 }

@@ -20,7 +20,6 @@
 //!     }
 //!
 //!     async fn reopen(&self, saver: &SqliteSaver) -> Result<Option<SqliteSaver>, BoxError> {
-//!         # use superstep_core::checkpoint::Checkpointer;
 //!         let path = saver.path().ok_or("it has a file")?;
 //!         Ok(Some(SqliteSaver::open(path).await?))
 //!     }
@@ -75,6 +74,7 @@ mod suite;
 mod threads;
 mod values;
 mod verdict;
+mod watch;
 
 pub use item::Item;
 pub use report::Report;

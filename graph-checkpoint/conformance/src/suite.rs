@@ -17,11 +17,11 @@ use super::verdict::{Verdict, failed, unopened};
 use super::{
     asks, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads, history,
     leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs, threads,
-    values,
+    values, watch,
 };
 
 /// The groups, in the order in which they run: what others build on comes first.
-const GROUPS: [&[Item]; 26] = [
+const GROUPS: [&[Item]; 27] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
@@ -48,6 +48,7 @@ const GROUPS: [&[Item]; 26] = [
     races::ITEMS,
     sharing::ITEMS,
     crash::ITEMS,
+    watch::ITEMS,
 ];
 
 /// All items, in the order in which they run.

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bisection {
     /// The result.
-    pub found: Found,
+    pub found: FirstState,
     /// `true` if it holds in some state and not in a later one, among the states that were evaluated. Then it holds first
     /// at the position found, or at an earlier one.
     pub flips_back: bool,
@@ -14,7 +14,7 @@ pub struct Bisection {
 
 /// Where it holds first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FirstState {
     /// At this position, and not at the one before.
     First(usize),
     /// At the first position already.
@@ -82,9 +82,9 @@ pub fn bisect<E>(
     let first = looked.iter().find(|(_, holds)| *holds).map(|(at, _)| *at);
     let flips_back = first.is_some_and(|first| looked.iter().any(|(at, holds)| *at > first && !holds));
     let found = match first {
-        None => Found::Never,
-        Some(0) => Found::Always,
-        Some(first) => Found::First(first),
+        None => FirstState::Never,
+        Some(0) => FirstState::Always,
+        Some(first) => FirstState::First(first),
     };
     Ok(Bisection { found, flips_back, evaluated: looked.len() })
 }
@@ -106,7 +106,7 @@ mod tests {
         for first in [1, 2, 4_999, 5_000, 9_998, 9_999] {
             let states: Vec<bool> = (0..10_000).map(|at| at >= first).collect();
             let bisection = search(&states, Search::Halves);
-            assert_eq!(bisection.found, Found::First(first));
+            assert_eq!(bisection.found, FirstState::First(first));
             assert!(bisection.evaluated < 20 && !bisection.flips_back);
         }
     }
@@ -115,12 +115,12 @@ mod tests {
     fn a_flip_back_is_told() {
         let states = [false, true, false, false, true, true];
         let linear = search(&states, Search::Linear);
-        assert_eq!((linear.found, linear.flips_back), (Found::First(1), true));
+        assert_eq!((linear.found, linear.flips_back), (FirstState::First(1), true));
         let mut states = vec![false; 100];
         states[20..40].fill(true);
         states[90..].fill(true);
         assert!(search(&states, Search::Halves).flips_back, "a probe saw it");
-        assert_eq!(search(&[true, false], Search::Halves).found, Found::Always);
+        assert_eq!(search(&[true, false], Search::Halves).found, FirstState::Always);
         assert!(search(&[true, true, false], Search::Linear).flips_back);
     }
 

@@ -21,7 +21,7 @@ pub struct Match {
     pub step: i64,
     /// Where it is there.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: MatchPlace,
     /// The part of a value that the text is.
     pub part: Part,
     /// The text: a key; or that of a JSON text without its quotes, and the JSON of anything else that has no parts.
@@ -43,7 +43,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "place", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Place {
+pub enum MatchPlace {
     /// In the state, from this checkpoint on.
     State {
         /// Where in it.
@@ -135,28 +135,28 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
                     .enumerate()
                     .for_each(|(at, item)| self.in_state(&path.then(Segment::Index(at)), item));
             }
-            leaf => self.text(Part::Value, &text_of(leaf), || Place::State { path: path.clone() }),
+            leaf => self.text(Part::Value, &text_of(leaf), || MatchPlace::State { path: path.clone() }),
         }
     }
 
     fn key_in_state(&mut self, path: &Path, key: &str) {
-        self.text(Part::Key, key, || Place::State { path: path.clone() });
+        self.text(Part::Key, key, || MatchPlace::State { path: path.clone() });
     }
 
     fn beside_the_state(&mut self) -> Result<(), CodecError> {
         let StepRecord { checkpoint, work, emitted, .. } = self.step;
         for (name, entry) in &checkpoint.metadata {
-            self.json(entry, || Place::Metadata { name: name.clone() })?;
+            self.json(entry, || MatchPlace::Metadata { name: name.clone() })?;
         }
         for (task, emitted) in emitted {
             let Some(task) = checkpoint.tasks.get(*task as usize) else { continue };
             for event in &emitted.events {
                 let (EmittedEvent::Custom { data, .. } | EmittedEvent::Message { chunk: data, .. }) = event;
-                self.json(data, || Place::Emitted { node: task.node.clone() })?;
+                self.json(data, || MatchPlace::Emitted { node: task.node.clone() })?;
             }
         }
         for effect in &work.effects {
-            let place = || Place::Effect { name: effect.id.name.clone(), key: effect.id.key.clone() };
+            let place = || MatchPlace::Effect { name: effect.id.name.clone(), key: effect.id.key.clone() };
             self.text(Part::Key, &effect.id.key, place);
             match &effect.outcome {
                 Some(EffectOutcome::Ok(value)) => self.json(value, place)?,
@@ -165,24 +165,24 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
             }
         }
         for ask in &work.asks {
-            self.json(&ask.question, || Place::Question { node: ask.node.clone() })?;
+            self.json(&ask.question, || MatchPlace::Question { node: ask.node.clone() })?;
             if let Some(answer) = &ask.answer {
-                self.json(answer, || Place::Answer { node: ask.node.clone() })?;
+                self.json(answer, || MatchPlace::Answer { node: ask.node.clone() })?;
             }
         }
         for failure in &work.failures {
             let report = Json::encode(&failure.error)?;
-            self.json(&report, || Place::Failure { node: failure.node.clone() })?;
+            self.json(&report, || MatchPlace::Failure { node: failure.node.clone() })?;
         }
         Ok(())
     }
 
-    fn json(&mut self, json: &Json, place: impl Fn() -> Place) -> Result<(), CodecError> {
+    fn json(&mut self, json: &Json, place: impl Fn() -> MatchPlace) -> Result<(), CodecError> {
         self.leaves(&json.decode()?, &place);
         Ok(())
     }
 
-    fn leaves(&mut self, value: &Value, place: &dyn Fn() -> Place) {
+    fn leaves(&mut self, value: &Value, place: &dyn Fn() -> MatchPlace) {
         match value {
             Value::Object(members) => {
                 for (key, value) in members {
@@ -195,7 +195,7 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
         }
     }
 
-    fn text(&mut self, part: Part, text: &str, place: impl Fn() -> Place) {
+    fn text(&mut self, part: Part, text: &str, place: impl Fn() -> MatchPlace) {
         if (self.matches)(text) {
             let checkpoint = &self.step.checkpoint;
             let (checkpoint, step, text) = (checkpoint.id, checkpoint.step, text.to_owned());

@@ -6,21 +6,21 @@ mod bisect;
 mod blame;
 mod diff;
 mod grep;
+mod insert;
 mod lineage;
 #[cfg(test)]
 pub(crate) mod material;
 mod owned;
 mod path;
-mod put;
 mod walk;
 mod why;
 
-pub use bisect::{Bisection, Found, Search, bisect};
+pub use bisect::{Bisection, FirstState, Search, bisect};
 pub use blame::{Author, Blame, Overwritten, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
-pub use grep::{Match, Part, Place, grep};
+pub use grep::{Match, MatchPlace, Part, grep};
+pub use insert::InsertError;
 pub use lineage::{Row, lanes, parting};
 pub use path::{Path, PathError, Segment};
-pub use put::PutError;
 pub use walk::{Walk, Written};
 pub use why::{NotPlanned, Reason, Via, Why, WhyStep, why};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "encryption")]
-use crate::seal::Keys;
-use crate::seal::SharedKeys;
+use crate::encryption::Keys;
+use crate::encryption::SharedKeys;
 use superstep_core::state::SizeLimits;
 
 /// A checkpoint file: where it is and, where it is encrypted, the keys for it.
@@ -15,7 +15,7 @@ use superstep_core::state::SizeLimits;
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use superstep_checkpoint::{CheckpointFile, Key, KeyRing, SqliteReader, SqliteSaver, care};
+/// use superstep_checkpoint::{CheckpointFile, Key, KeyRing, SqliteReader, SqliteSaver, maintenance};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("essays.db");
@@ -23,7 +23,7 @@ use superstep_core::state::SizeLimits;
 /// # drop(SqliteSaver::options().encrypt(keys.clone()).open(&path).await?);
 /// let file = CheckpointFile::at(&path).keys(keys);
 /// let reader = SqliteReader::open(file.clone())?;
-/// assert!(care::verify(file)?.is_sound());
+/// assert!(maintenance::verify(file)?.is_sound());
 /// # Ok(())
 /// # }
 /// ```

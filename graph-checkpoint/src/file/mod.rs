@@ -1,10 +1,10 @@
 //! The file: what it is, how it is opened, and how its format moves on.
 
 pub(crate) mod checkpoint_file;
+pub(crate) mod compatibility;
+pub(crate) mod file_path;
 pub(crate) mod header;
-pub(crate) mod line;
-pub(crate) mod place;
-pub(crate) mod strange;
+pub(crate) mod wait_queue;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,16 +14,16 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection as Sqlite, OpenFlags, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
-use crate::connection::{Connection, Sealing};
+use crate::connection::{Connection, FileEncryption};
 use crate::durability::Durability;
-use crate::fault::{Trouble, sqlite};
+use crate::encryption::{Encryption, Phase};
+use crate::error::{FileError, sqlite};
+use crate::file::file_path::Opened;
 use crate::file::header::APPLICATION_ID;
-use crate::file::line::Line;
-use crate::file::place::Opened;
+use crate::file::wait_queue::WaitQueue;
 use crate::history::branch;
 use crate::limited::longest_row;
 use crate::options::SqliteOptions;
-use crate::seal::{Phase, Seal};
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
@@ -123,7 +123,7 @@ CREATE TABLE branch(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Long texts that are sealed, as bytes. Those that were there before stay in `text` until they are sealed anew.
+/// Long texts that are encrypted, as bytes. Those that were there before stay in `text` until they are encrypted anew.
 const FORMAT_5: &str = "
 ALTER TABLE body ADD COLUMN sealed BLOB;
 ";
@@ -211,7 +211,7 @@ impl File {
             None => Sqlite::open_in_memory().map_err(sqlite)?,
             Some(path) => {
                 check_folder(path)?;
-                place::check(path)?;
+                file_path::check(path)?;
                 let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
                     | OpenFlags::SQLITE_OPEN_CREATE
                     | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -227,18 +227,18 @@ impl File {
         self.guard(&connection)?;
         // From here on it waits in the line, not in SQLite.
         connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
-        let (mut line, limit) = (Line::at(self.path.as_deref()), self.options.busy_limit);
-        line.now_or_in_turn(limit, || self.identify(&connection))?;
+        let (mut wait_queue, limit) = (WaitQueue::at(self.path.as_deref()), self.options.busy_limit);
+        wait_queue.now_or_in_turn(limit, || self.identify(&connection))?;
         if self.path.is_some() {
             let log = || connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite);
-            line.now_or_in_turn(limit, log)?;
+            wait_queue.now_or_in_turn(limit, log)?;
         }
         let synchronous = match self.options.durability {
             Durability::Power | Durability::Exit => "FULL",
             Durability::Process => "NORMAL",
         };
         connection.pragma_update(None, "synchronous", synchronous).map_err(sqlite)?;
-        line.now_or_in_turn(limit, || self.migrate(&mut connection))?;
+        wait_queue.now_or_in_turn(limit, || self.migrate(&mut connection))?;
         if let Some(pages) = self.options.max_pages {
             connection.pragma_update(None, "max_page_count", pages).map_err(sqlite)?;
         }
@@ -250,7 +250,7 @@ impl File {
 
     /// Opens one more connection for reading.
     pub(crate) fn open_reader(&self) -> Result<Connection, StoreError> {
-        let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        let path = self.path.as_ref().ok_or(FileError::WriterGone)?;
         self.check_place()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Sqlite::open_with_flags(path, flags).map_err(sqlite)?;
@@ -261,21 +261,21 @@ impl File {
     /// Finds out whether the file is encrypted, and whether the keys for it are the right ones.
     pub(crate) fn attach(&self, connection: Sqlite) -> Result<Connection, StoreError> {
         let (keys, name) = (self.options.keys.as_ref(), self.name());
-        let sealing = match Seal::attach(&connection, keys, &name, self.options.alone) {
-            Ok(None) => Sealing::Plain,
-            Ok(Some(seal)) => Sealing::Sealed(Box::new(seal)),
+        let encryption = match Encryption::attach(&connection, keys, &name, self.options.alone) {
+            Ok(None) => FileEncryption::Plain,
+            Ok(Some(encryption)) => FileEncryption::Encrypted(Box::new(encryption)),
             Err(StoreError::Keys { place, problem }) if self.options.unopened && keys.is_none() => {
-                Sealing::Unopened { place, problem }
+                FileEncryption::Unopened { place, problem }
             }
             Err(other) => return Err(other),
         };
-        Ok(Connection::new(connection, sealing, self.options.limits))
+        Ok(Connection::new(connection, encryption, self.options.limits))
     }
 
     /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
     pub(crate) fn open_as_it_is(&self, sharing: Sharing) -> Result<(Connection, u32), StoreError> {
-        let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
-        place::check(path)?;
+        let path = self.path.as_ref().ok_or(FileError::WriterGone)?;
+        file_path::check(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match sharing {
             Sharing::WithWriters => Sqlite::open_with_flags(path, flags),
@@ -284,7 +284,7 @@ impl File {
         let connection = connection.map_err(sqlite)?;
         self.guard(&connection)?;
         let Found::Format(format) = self.identify(&connection)? else {
-            return Err(Trouble::Empty(self.name()).into());
+            return Err(FileError::Empty(self.name()).into());
         };
         connection.pragma_update(None, "temp_store", "MEMORY").map_err(sqlite)?;
         LACKED[format..].iter().try_for_each(|views| connection.execute_batch(views)).map_err(sqlite)?;
@@ -306,7 +306,7 @@ impl File {
         connection.set_prepared_statement_cache_capacity(64);
         self.identify(connection).map(drop)?;
         connection.pragma_update(None, "cell_size_check", true).map_err(sqlite)?;
-        strange::refuse(connection, &self.name())
+        compatibility::refuse(connection, &self.name())
     }
 
     /// Reads what the file is, before anything is written to it.
@@ -373,7 +373,7 @@ impl File {
         if taken == 0
             && let Some(keys) = &self.options.keys
         {
-            Seal::begin(&transaction, keys, &self.name(), Phase::Whole)?;
+            Encryption::begin(&transaction, keys, &self.name(), Phase::Whole)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(sqlite)?;
@@ -398,7 +398,7 @@ pub(crate) fn snapshot<T>(
 fn check_folder(path: &Path) -> Result<(), StoreError> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            Err(Trouble::NoFolder(folder.display().to_string()).into())
+            Err(FileError::NoFolder(folder.display().to_string()).into())
         }
         _ => Ok(()),
     }

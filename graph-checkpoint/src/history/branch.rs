@@ -8,7 +8,7 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::checksum::Checksum;
 use crate::connection::Connection;
-use crate::fault::{mismatch, sqlite};
+use crate::error::{mismatch, sqlite};
 use crate::history::rows::CheckpointRow;
 
 /// All checkpoints from a place on but heads that no checkpoint of the same thread continues.

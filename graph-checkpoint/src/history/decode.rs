@@ -10,7 +10,7 @@ use superstep_core::id::NodeName;
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 
 use crate::connection::Connection;
-use crate::fault::corrupt;
+use crate::error::corrupt;
 use crate::history::manifest::{Bodies, Fields, Version};
 use crate::history::segment::{Part, Segments};
 

@@ -11,7 +11,7 @@ use superstep_core::state::{Json, Schema};
 use crate::checksum::Checksum;
 use crate::column::text;
 use crate::connection::Connection;
-use crate::fault::{corrupt, mismatch, sqlite};
+use crate::error::{corrupt, mismatch, sqlite};
 use crate::history::rows::CheckpointRow;
 use crate::limited::too_large;
 

@@ -14,10 +14,10 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::state::{Change, FieldId, Op};
 
 use crate::connection::Connection;
-use crate::fault::{corrupt, sqlite};
-use crate::history::bodies::BodyTable;
+use crate::error::{corrupt, sqlite};
 use crate::history::decode::StoredVersion;
 use crate::history::encode::Encoder;
+use crate::history::long_texts::BodyTable;
 use crate::history::manifest::{Fields, Version};
 use crate::history::rows::Changed;
 use crate::history::segment::{Part, Segment};

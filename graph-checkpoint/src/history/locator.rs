@@ -6,7 +6,7 @@ use superstep_core::id::CheckpointId;
 use uuid::Uuid;
 
 use crate::connection::Connection;
-use crate::fault::{corrupt, sqlite};
+use crate::error::{corrupt, sqlite};
 use crate::history::rows::CheckpointRow;
 
 /// Ids are entered into the locator so many at a time (the statements below say the same number): an index

@@ -11,9 +11,9 @@ use uuid::Uuid;
 use crate::checksum::Checksum;
 use crate::column::{optional_text, text};
 use crate::connection::Connection;
-use crate::fault::{corrupt, mismatch, sqlite};
+use crate::error::{corrupt, mismatch, sqlite};
 use crate::history::decode::Outline;
-use crate::history::texts::{NO_CHANGES, NO_MANIFEST, Stored};
+use crate::history::row_texts::{NO_CHANGES, NO_MANIFEST, Stored};
 
 /// A row of `thread`.
 #[derive(Debug)]
@@ -311,7 +311,7 @@ impl CheckpointRow {
         if found.thread == 0 && manifest == NO_MANIFEST {
             return Ok((found, manifest.into()));
         }
-        Ok((found, connection.unseal(manifest, || found.manifest_cell())?))
+        Ok((found, connection.decrypt(manifest, || found.manifest_cell())?))
     }
 
     pub(crate) fn get(connection: &Connection, seq: i64) -> Result<Manifested, StoreError> {
@@ -372,8 +372,8 @@ impl Changed<'_> {
             if changes == NO_CHANGES && row.get::<_, i64>(5).map_err(sqlite)? == 0 {
                 return visit(seq, Changed { parent, changes, fields: None });
             }
-            let changes = connection.unseal(changes, || Self::cell("changes", seq, parent))?;
-            let fields = connection.unseal_optional(fields, || Self::cell("fields", seq, parent))?;
+            let changes = connection.decrypt(changes, || Self::cell("changes", seq, parent))?;
+            let fields = connection.decrypt_optional(fields, || Self::cell("fields", seq, parent))?;
             visit(seq, Changed { parent, changes: &changes, fields: fields.as_deref() })
         })
     }

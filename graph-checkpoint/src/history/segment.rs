@@ -26,11 +26,11 @@ use superstep_core::state::{CodecError, FieldId};
 use crate::checksum::Checksum;
 use crate::column::{optional_text, text};
 use crate::connection::Connection;
-use crate::fault::{corrupt, mismatch, sqlite};
+use crate::encryption::Cell;
+use crate::error::{corrupt, mismatch, sqlite};
 use crate::history::decode::StoredOp;
 use crate::history::manifest::{Bodies, Version};
 use crate::limited::{too_large, undecoded};
-use crate::seal::Cell;
 
 /// The placeholder whose field is stored where there is no version.
 const NO_VERSION: Version = Version { seq: 0, field: FieldId(0) };
@@ -89,8 +89,8 @@ pub(crate) const SEGMENT: &str =
 impl Segment {
     pub(crate) fn find(connection: &Connection, id: i64) -> Result<Self, StoreError> {
         Self::read(connection, id, |found, whole, text| {
-            let text = connection.unseal(text, || found.cell("text"))?.into_owned();
-            let whole = connection.unseal_optional(whole, || found.cell("whole"))?.map(Cow::into_owned);
+            let text = connection.decrypt(text, || found.cell("text"))?.into_owned();
+            let whole = connection.decrypt_optional(whole, || found.cell("whole"))?.map(Cow::into_owned);
             Ok(Self { whole, text, ..found })
         })
     }
@@ -132,8 +132,8 @@ impl Segment {
         row: &'r Row<'_>,
     ) -> Result<[Cow<'r, str>; 2], StoreError> {
         let (found, whole, text) = (Self::header(row)?, optional_text(row, 9)?, text(row, 10)?);
-        let whole = connection.unseal_optional(whole, || found.cell("whole"))?;
-        Ok([connection.unseal(text, || found.cell("text"))?, whole.unwrap_or_default()])
+        let whole = connection.decrypt_optional(whole, || found.cell("whole"))?;
+        Ok([connection.decrypt(text, || found.cell("text"))?, whole.unwrap_or_default()])
     }
 
     /// The columns before the texts.
@@ -173,8 +173,8 @@ impl Segment {
     }
 
     pub(crate) fn insert(&self, connection: &Connection) -> Result<(), StoreError> {
-        let text = connection.seal(&self.text, || self.cell("text"))?;
-        let whole = connection.seal_optional(self.whole.as_deref(), || self.cell("whole"))?;
+        let text = connection.encrypt(&self.text, || self.cell("text"))?;
+        let whole = connection.encrypt_optional(self.whole.as_deref(), || self.cell("whole"))?;
         let mut insert = connection
             .prepare_cached(
                 "INSERT INTO segment(id, thread, prev, prev_field, versions, ends, is_list, weight, due, whole, \

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use superstep_core::checkpoint::StoreError;
 
 use crate::connection::Connection;
-use crate::fault::sqlite;
+use crate::error::sqlite;
 use crate::history::rows::Changed;
 
 /// A row without what it says about versions.
@@ -47,8 +47,8 @@ impl Changed<'_> {
     /// Puts a row back with these changes. A row that was only made shorter would leave its page half empty.
     pub(crate) fn put_back(&self, connection: &Connection, row: TakenOut) -> Result<(), StoreError> {
         let cell = |column| move || Self::cell(column, row.seq, self.parent);
-        let changes = connection.seal(self.changes, cell("changes"))?;
-        let fields = connection.seal_optional(self.fields, cell("fields"))?;
+        let changes = connection.encrypt(self.changes, cell("changes"))?;
+        let fields = connection.encrypt_optional(self.fields, cell("fields"))?;
         let sum = Self::sum(row.seq, self.parent, &changes, fields.as_deref());
         let [id, thread, run, step, source, schema, topology, own_sum, manifest] = row.columns;
         connection

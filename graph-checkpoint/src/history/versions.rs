@@ -6,9 +6,9 @@ use superstep_core::checkpoint::{Fold, StoreError};
 use superstep_core::state::{Excess, Json, SizeLimits};
 
 use crate::connection::Connection;
-use crate::fault::corrupt;
-use crate::history::bodies::BodyTable;
+use crate::error::corrupt;
 use crate::history::decode::{self, StoredChange, StoredOp};
+use crate::history::long_texts::BodyTable;
 use crate::history::manifest::Version;
 use crate::history::rows::Changed;
 use crate::history::segment::{Part, Segment};

@@ -163,7 +163,7 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 /// the same, and [`StoreError::Io`]. Then nothing is stored.
 pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
     let name = name.clone();
-    saver.write(Kind::Long, move |turn| turn.live.import(&export.document, &name).map(Ok)).await
+    saver.write(Kind::Long, move |turn| turn.cache.import(&export.document, &name).map(Ok)).await
 }
 
 /// A document as text, with the digest that it should have.

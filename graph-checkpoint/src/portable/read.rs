@@ -8,15 +8,15 @@ use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
 use crate::connection::Connection;
-use crate::fault::corrupt;
+use crate::error::corrupt;
 use crate::history::branch;
 use crate::history::described::{Key, schema_text, topology_part};
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending;
+use crate::pending::emitted;
+use crate::pending::key::Seen;
 use crate::read::named;
 use crate::read::reader::{self, Material, Read};
-use crate::work;
-use crate::work::emitted;
-use crate::work::place::Seen;
 use crate::write::delete::{kept, place};
 
 /// The thread with all that belongs to it. Nothing else is read, so damage elsewhere does not matter.
@@ -144,7 +144,7 @@ impl Selection {
         let mut parts = Vec::new();
         for (position, worker) in positions {
             let head = self.headed.contains(&worker) && self.row(worker)?.head == seq;
-            let work = work::on(connection, Seen { seq, worker, head })?;
+            let work = pending::on(connection, Seen { seq, worker, head })?;
             if !work.is_empty() {
                 parts.push(WorkPart::of(position, work));
             }

@@ -6,22 +6,22 @@ use superstep_core::checkpoint::{Carried, Checkpoint, EffectRecord, StoreError, 
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
-use crate::fault::{corrupt, sqlite};
+use crate::error::{corrupt, sqlite};
 use crate::history::branch;
 use crate::history::described::Described;
 use crate::history::gather::Tails;
 use crate::history::manifest::{Fields, MAP_EVERY};
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending;
+use crate::pending::emitted;
+use crate::pending::key::{Seen, WorkKey};
 use crate::read::named;
 use crate::read::reader::{self, Material};
-use crate::work;
-use crate::work::emitted;
-use crate::work::place::{Place, Seen};
+use crate::write::cache::WriteCache;
 use crate::write::commit::insert_thread;
-use crate::write::live::Live;
-use crate::write::put::{Spot, Versions};
+use crate::write::insert::{Spot, Versions};
 
-impl Live {
+impl WriteCache {
     /// Stores a document as the thread `name`. What cannot be stored is found before anything is written.
     pub(crate) fn import(&mut self, document: &Document, name: &ThreadId) -> Result<(), StoreError> {
         let plan = self.plan_import(document, name)?;
@@ -111,7 +111,7 @@ impl Live {
     /// Returns the stored work of a thread on a checkpoint.
     fn work_at(&self, thread: i64, seq: i64) -> Result<Carried, StoreError> {
         let head = ThreadRow::get(&self.connection, thread)?.head == seq;
-        work::on(&self.connection, Seen { seq, worker: thread, head })
+        pending::on(&self.connection, Seen { seq, worker: thread, head })
     }
 
     fn carry_out_import(&mut self, plan: &Plan<'_>) -> Result<(), StoreError> {
@@ -154,7 +154,7 @@ impl Live {
                     Row::Adopted(thread) if self.work_at(thread, seq)?.is_empty() => thread,
                     _ => continue,
                 };
-                work::carry(&self.connection, Place { thread, base: seq }, &plan.work(work))?;
+                pending::carry(&self.connection, WorkKey { thread, base: seq }, &plan.work(work))?;
             }
             CheckpointRow::locate(&self.connection, seq)?;
         }

@@ -7,7 +7,7 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use uuid::Uuid;
 
 use crate::connection::Connection;
-use crate::fault::sqlite;
+use crate::error::sqlite;
 use crate::history::decode::Outline;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader::{Names, name};

@@ -2,6 +2,7 @@
 
 pub(crate) mod lineage;
 pub(crate) mod named;
+pub(crate) mod overview;
 pub(crate) mod reader;
 pub(crate) mod steps;
 pub(crate) mod subgraphs;

@@ -9,7 +9,7 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use crate::checksum::Checksum;
 use crate::column::text;
 use crate::connection::Connection;
-use crate::fault::{corrupt, mismatch, sqlite};
+use crate::error::{corrupt, mismatch, sqlite};
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader;
 

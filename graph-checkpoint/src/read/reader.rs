@@ -10,19 +10,19 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Change, Excess, FieldId, FieldValue, Op, Schema};
 
 use crate::connection::Connection;
-use crate::fault::corrupt;
+use crate::error::corrupt;
 use crate::file::{File, snapshot};
-use crate::history::bodies::HeldBodies;
 use crate::history::decode::{self, Outline};
 use crate::history::described::Descriptions;
+use crate::history::long_texts::HeldBodies;
 use crate::history::manifest::Fields;
 use crate::history::rows::{Changed, CheckpointRow, Manifested, ThreadRow};
 use crate::history::segment::Segments;
 use crate::history::versions::{self, Rows};
 use crate::limited::too_large;
+use crate::pending;
+use crate::pending::key::Seen;
 use crate::read::named;
-use crate::work;
-use crate::work::place::Seen;
 
 /// Idle connections for reading.
 pub(crate) struct Readers {
@@ -135,7 +135,7 @@ pub(crate) fn load(
     if let Some(known) = known
         && CheckpointRow::visit(connection, place.seq, |row, _| Ok(row.id == known))?
     {
-        return work::on(connection, place).map(Load::Unchanged);
+        return pending::on(connection, place).map(Load::Unchanged);
     }
     load_at(connection, &row.graph, place).map(|loaded| Load::Whole(Box::new(loaded)))
 }
@@ -187,7 +187,7 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
             "a value belongs to none of its fields",
         ));
     }
-    let Carried { results, failures, asks, effects } = work::on(connection, place)?;
+    let Carried { results, failures, asks, effects } = pending::on(connection, place)?;
     Ok(Loaded {
         seq: Seq(place.seq.cast_unsigned()),
         graph: graph.into(),

@@ -5,10 +5,10 @@ use superstep_core::id::ThreadId;
 
 use crate::connection::Connection;
 use crate::history::rows::ThreadRow;
+use crate::pending;
+use crate::pending::emitted;
+use crate::pending::key::Seen;
 use crate::read::reader::{self, Material, Names, Read};
-use crate::work;
-use crate::work::emitted;
-use crate::work::place::Seen;
 
 /// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
 pub(crate) fn steps(
@@ -32,7 +32,7 @@ pub(crate) fn steps(
             thread: reader::name(connection, &mut names, row.thread)?,
             checkpoint,
             schema,
-            work: work::on(connection, seen)?,
+            work: pending::on(connection, seen)?,
             emitted: emitted::of(connection, seen.seq)?,
         });
         next = row.parent.map(|parent| Seen { seq: parent, worker: row.thread, head: false });

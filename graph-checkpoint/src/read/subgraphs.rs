@@ -6,11 +6,11 @@ use superstep_core::checkpoint::{EffectRecord, StoreError};
 use superstep_core::id::{CheckpointId, NodeName, TaskId, ThreadId};
 
 use crate::connection::Connection;
-use crate::fault::sqlite;
+use crate::error::sqlite;
 use crate::history::decode::{self, Planned};
 use crate::history::rows::{CheckpointRow, ThreadRow};
-use crate::work;
-use crate::work::place::Seen;
+use crate::pending;
+use crate::pending::key::Seen;
 
 /// A subgraph that a task of a thread has run, on a thread of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn subgraphs(connection: &Connection, thread: &ThreadId) -> Result<Ve
     }
     let wanted = below.into_iter().map(|row| row.name).collect();
     let (found, at, keys) = (Vec::new(), HashMap::new(), HashMap::new());
-    let mut finding = Finding { thread, wanted, links, found, at, keys };
+    let mut finding = Finding { thread, wanted, links, found, at, keys, counts: HashMap::new() };
     for seq in bases {
         CheckpointRow::visit(connection, seq, |row, manifest| {
             finding.learn(row.id, row.step, decode::planned(manifest)?);
@@ -91,7 +91,7 @@ fn add_links(
     let linking = all.query_map([thread.id], |row| row.get(0)).map_err(sqlite)?;
     for seq in linking {
         let seq = seq.map_err(sqlite)?;
-        let effects = work::effect::on(connection, Seen { seq, worker: thread.id, head: true })?;
+        let effects = pending::effect::on(connection, Seen { seq, worker: thread.id, head: true })?;
         let named = |effect: &EffectRecord| Some((effect.id.task, effect.subgraph()?));
         links.extend(effects.iter().filter_map(named));
     }
@@ -107,6 +107,8 @@ struct Finding<'t> {
     /// The positions in `found`.
     at: HashMap<ThreadId, usize>,
     keys: HashMap<ThreadId, String>,
+    /// The number of those found of each node.
+    counts: HashMap<NodeName, usize>,
 }
 
 impl Finding<'_> {
@@ -124,9 +126,11 @@ impl Finding<'_> {
                 (known.planned_on, known.position) = (base, position);
                 continue;
             }
-            let number = self.found.iter().filter(|other| other.node == task.node).count() + 1;
             self.at.insert(thread.clone(), self.found.len());
             let node = task.node;
+            let count = self.counts.entry(node.clone()).or_insert(0);
+            *count += 1;
+            let number = *count;
             self.found.push(Subgraph { thread, node, number, key: None, planned_on: base, position });
         }
     }

@@ -8,9 +8,9 @@ use superstep_core::id::{NodeName, ThreadId};
 use crate::connection::Connection;
 use crate::history::decode::Outline;
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending::ask;
+use crate::pending::key::Seen;
 use crate::read::reader::{Names, name};
-use crate::work::ask;
-use crate::work::place::Seen;
 
 /// The threads that a scan asks for, by name. Of the others nothing more is read.
 pub(crate) fn threads(connection: &Connection, scan: &ThreadScan) -> Result<Vec<ThreadSummary>, StoreError> {

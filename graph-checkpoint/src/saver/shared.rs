@@ -7,27 +7,32 @@ use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::file::{File, snapshot};
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending::drawn::Drawn;
+use crate::pending::key::Seen;
+use crate::pending::results::pending;
 use crate::read::reader::Readers;
-use crate::work::drawn::Drawn;
-use crate::work::pending::pending;
-use crate::work::place::Seen;
 use crate::write::session::Sessions;
 use crate::write::writer::Writer;
 
-pub(super) struct Shared {
-    pub(super) file: File,
-    pub(super) writer: Writer,
+pub(crate) struct Shared {
+    pub(crate) file: File,
+    pub(crate) writer: Writer,
     pub(super) readers: Readers,
     pub(super) sessions: Sessions,
     pub(super) drawn: Drawn,
 }
 
 impl Shared {
+    /// Returns `true` if only the writer's connection sees what is stored.
+    pub(crate) fn is_private(&self) -> bool {
+        self.file.path.is_none() || self.file.options.durability == Durability::Exit
+    }
+
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.file.path.is_none() || self.file.options.durability == Durability::Exit {
+        if self.is_private() {
             self.writer.read(|connection| snapshot(connection, read))
         } else {
             self.readers.with(&self.file, |connection| snapshot(connection, read))

@@ -13,9 +13,9 @@ use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, StoreBac
 use super::table;
 use crate::connection::Connection;
 use crate::durability::Durability;
-use crate::fault::{keys, sqlite};
+use crate::error::{keys, sqlite};
 use crate::file::File;
-use crate::file::line::Line;
+use crate::file::wait_queue::WaitQueue;
 use crate::options::SqliteOptions;
 use crate::saver::SqliteSaver;
 
@@ -37,7 +37,7 @@ struct Open {
 
 struct Connected {
     connection: Connection,
-    line: Line,
+    wait_queue: WaitQueue,
 }
 
 impl SqliteStore {
@@ -104,8 +104,8 @@ impl SqliteStore {
         let limit = self.open.file.options.busy_limit;
         let open = Arc::clone(&self.open);
         self.connected(move |connected| {
-            let Connected { connection, line } = connected;
-            let transaction = begin(connection, line, limit).map_err(of_file)?;
+            let Connected { connection, wait_queue } = connected;
+            let transaction = begin(connection, wait_queue, limit).map_err(of_file)?;
             let done = work(connection)?;
             transaction.commit().map_err(failed)?;
             open.file.check_place().map_err(of_file)?;
@@ -147,21 +147,22 @@ impl Open {
 /// Begins a transaction when it is this program's turn.
 fn begin<'c>(
     connection: &'c Connection,
-    line: &mut Line,
+    wait_queue: &mut WaitQueue,
     limit: Duration,
 ) -> Result<Transaction<'c>, StoreError> {
-    line.in_turn(connection, limit, || {
+    wait_queue.in_turn(connection, limit, || {
         Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)
     })
 }
 
 fn connect(file: &File) -> Result<Connected, StoreError> {
-    let mut connected = Connected { connection: file.open_writer()?, line: Line::at(file.path.as_deref()) };
+    let mut connected =
+        Connected { connection: file.open_writer()?, wait_queue: WaitQueue::at(file.path.as_deref()) };
     if connected.connection.is_encrypted() {
         return Err(keys(&file.name(), KeyProblem::Store));
     }
-    let Connected { connection, line } = &mut connected;
-    let transaction = begin(connection, line, file.options.busy_limit)?;
+    let Connected { connection, wait_queue } = &mut connected;
+    let transaction = begin(connection, wait_queue, file.options.busy_limit)?;
     transaction.execute_batch(table::TABLES).map_err(sqlite)?;
     transaction.commit().map_err(sqlite)?;
     Ok(connected)

@@ -4,12 +4,12 @@ use superstep_core::checkpoint::{AnsweredBy, AskRecord, StoreError};
 use superstep_core::id::{InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 
-use crate::fault::corrupt;
-use crate::work::ask;
-use crate::work::place::{Place, Seen};
-use crate::write::live::Live;
+use crate::error::corrupt;
+use crate::pending::ask;
+use crate::pending::key::{Seen, WorkKey};
+use crate::write::cache::WriteCache;
 
-impl Live {
+impl WriteCache {
     pub(crate) fn answer(
         &mut self,
         thread: &ThreadId,
@@ -18,7 +18,7 @@ impl Live {
         let known = self.know(thread)?;
         let place = self.threads.get_mut(thread).filter(|_| known).map(|known| {
             known.work.touch();
-            Place { thread: known.row, base: known.head }
+            WorkKey { thread: known.row, base: known.head }
         });
         let asks = match place {
             None => Vec::new(),

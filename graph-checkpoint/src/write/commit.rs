@@ -7,21 +7,21 @@ use superstep_core::checkpoint::{Commit, Committed, Recorded, Source, StoreError
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
 use crate::connection::Connection;
-use crate::fault::{Trouble, sqlite};
+use crate::error::{FileError, sqlite};
 use crate::history::branch;
 use crate::history::described::{Key, schema};
 use crate::history::gather::Tails;
 use crate::history::manifest::{Fields, MAP_EVERY};
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending;
+use crate::pending::emitted;
+use crate::pending::key::{Seen, WorkKey};
 use crate::read::reader;
-use crate::work;
-use crate::work::emitted;
-use crate::work::place::{Place, Seen};
+use crate::write::cache::{OnTop, THREADS, WriteCache};
 use crate::write::growth;
-use crate::write::live::{Live, OnTop, THREADS};
-use crate::write::put::{Spot, Versions};
+use crate::write::insert::{Spot, Versions};
 
-impl Live {
+impl WriteCache {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         commit.check(&self.connection.limits())?;
         if self.threads.len() > THREADS {
@@ -103,7 +103,7 @@ impl Live {
         self.move_head(commit, thread, parent, seq)?;
         emitted::keep(&self.connection, seq, &commit.emitted)?;
         let work = match &commit.carried {
-            Some(carried) if work::carry(&self.connection, Place { thread, base: seq }, carried)? => {
+            Some(carried) if pending::carry(&self.connection, WorkKey { thread, base: seq }, carried)? => {
                 OnTop::Unread
             }
             _ => OnTop::Nothing,
@@ -122,7 +122,7 @@ impl Live {
         let held = match known.work {
             OnTop::Nothing => Recorded::default(),
             OnTop::Results(held) => held,
-            OnTop::Unread => work::recorded(&self.connection, on_head)?,
+            OnTop::Unread => pending::recorded(&self.connection, on_head)?,
         };
         if held == recorded {
             return Ok(None);
@@ -187,19 +187,19 @@ impl Live {
             .and_then(|mut update| update.execute(params![seq, sum, thread, known.head]))
             .map_err(sqlite)?;
         if moved != 1 {
-            return Err(Trouble::Raced.into());
+            return Err(FileError::Raced.into());
         }
         let goes_on = commit.checkpoint.parent == commit.expected;
         if !goes_on {
             branch::leave(&self.connection, thread, known.head, parent)?;
         }
         if known.work != OnTop::Nothing {
-            let place = Place { thread, base: known.head };
+            let place = WorkKey { thread, base: known.head };
             // An input discards the superstep, and so does a branch from elsewhere.
             if goes_on && commit.checkpoint.source != Source::Input {
-                work::settle(&self.connection, place)?;
+                pending::settle(&self.connection, place)?;
             } else {
-                work::discard(&self.connection, place)?;
+                pending::discard(&self.connection, place)?;
             }
         }
         Ok(())

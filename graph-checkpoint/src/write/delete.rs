@@ -14,23 +14,23 @@ use uuid::Uuid;
 
 use crate::column::{optional_text, text};
 use crate::connection::Connection;
-use crate::fault::sqlite;
+use crate::error::sqlite;
 use crate::history::branch;
 use crate::history::decode::{self, StoredChange};
 use crate::history::manifest::Fields;
+use crate::history::row_texts::REFERRING;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::history::segment::{SEGMENT, Segment};
-use crate::history::texts::REFERRING;
+use crate::pending;
+use crate::pending::key::WorkKey;
 use crate::read::named;
-use crate::work;
-use crate::work::place::Place;
+use crate::write::cache::WriteCache;
 use crate::write::lease;
-use crate::write::live::Live;
 
 /// The thread of the rows that take the places of deletions.
 const NO_THREAD: i64 = 0;
 
-impl Live {
+impl WriteCache {
     pub(crate) fn delete(&mut self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         let Some(row) = ThreadRow::find(&self.connection, thread)? else {
             return Ok(());
@@ -217,7 +217,7 @@ fn take_out(connection: &Connection, seq: i64, referred: &mut Referred) -> Resul
 /// Leaves of a deleted thread what others share with it, up to `head`, under a name that no caller uses.
 pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Result<(), StoreError> {
     if row.head == head {
-        work::settle(connection, Place { thread: row.id, base: head })?;
+        pending::settle(connection, WorkKey { thread: row.id, base: head })?;
     }
     execute(connection, &THREAD[..2], [row.id])?;
     let name = row.name.before_deletion().remnant(head.cast_unsigned());

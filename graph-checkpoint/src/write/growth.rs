@@ -11,17 +11,17 @@ use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op};
 use crate::history::manifest::{Fields, MAP_EVERY};
 use crate::history::versions::{self, Rows};
 use crate::limited::{too_large, undecoded};
-use crate::write::live::Live;
-use crate::write::put::Versions;
+use crate::write::cache::WriteCache;
+use crate::write::insert::Versions;
 
 /// Returns the size of the state after a commit on `base`, which has its schema; `None` where it does not matter yet.
 pub(crate) fn size_after(
-    live: &Live,
+    cache: &WriteCache,
     commit: &Commit,
     base: &mut Versions,
 ) -> Result<Option<StateSize>, StoreError> {
     let changes = &commit.checkpoint.changes;
-    let limits = live.connection.limits();
+    let limits = cache.connection.limits();
     if base.fields.iter().all(Option::is_none) {
         base.size = Some(StateSize::default());
     }
@@ -42,7 +42,7 @@ pub(crate) fn size_after(
         None => {}
     }
     let place = || format!("the state of thread {} at step {}", commit.thread, commit.checkpoint.step);
-    match values(live, &base.fields, changes) {
+    match values(cache, &base.fields, changes) {
         Ok(values) => {
             let size = StateSize::of(&values);
             size.check(&limits.to_write()).map_err(|excess| too_large(place(), excess))?;
@@ -56,17 +56,17 @@ pub(crate) fn size_after(
 }
 
 /// The values after the changes.
-fn values(live: &Live, fields: &Fields, changes: &[Change]) -> Result<Vec<FieldValue>, StoreError> {
+fn values(cache: &WriteCache, fields: &Fields, changes: &[Change]) -> Result<Vec<FieldValue>, StoreError> {
     let failed = |error: CodecError| undecoded("the value", error);
     let mut rows = Rows::default();
     let mut values = Vec::new();
     let last = changes.iter().map(|change| change.field.index() + 1).max().unwrap_or(0);
     for (index, field) in (0..fields.len().max(last)).zip((0..=u16::MAX).map(FieldId)) {
         let ops = changes.iter().find(|change| change.field == field).map_or(&[][..], |change| &change.ops);
-        let mut fold = Fold::within(live.connection.limits());
+        let mut fold = Fold::within(cache.connection.limits());
         let version = fields.get(index).copied().flatten();
         if let Some(version) = version.filter(|_| !ops.first().is_some_and(Op::is_whole))
-            && let Some(before) = versions::value(&live.connection, version, &mut rows)?
+            && let Some(before) = versions::value(&cache.connection, version, &mut rows)?
         {
             fold.apply(&Op::Set(before)).map_err(failed)?;
         }

@@ -10,7 +10,7 @@ use superstep_core::id::ThreadId;
 use crate::checksum::Checksum;
 use crate::column::text;
 use crate::connection::Connection;
-use crate::fault::{mismatch, sqlite};
+use crate::error::{mismatch, sqlite};
 use crate::options::LeaseClock;
 
 const COLUMNS: &str = "fence, thread, holder, ttl, renewed, sum";

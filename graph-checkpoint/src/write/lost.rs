@@ -3,11 +3,11 @@
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed, StoreError, digest};
 
 use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::pending::key::Seen;
 use crate::read::reader::{self, Material};
-use crate::work::place::Seen;
-use crate::write::live::Live;
+use crate::write::cache::WriteCache;
 
-impl Live {
+impl WriteCache {
     /// Returns the result of a commit that does not fit the head.
     pub(crate) fn lost(&self, commit: &Commit) -> Result<Committed, StoreError> {
         let connection = &self.connection;

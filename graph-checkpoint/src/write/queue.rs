@@ -7,9 +7,9 @@ use superstep_core::checkpoint::{Checkpoint, LeaseRecord, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 use tokio::sync::oneshot;
 
-use crate::write::pace::Pace;
+use crate::write::commit_timing::CommitTiming;
+use crate::write::job_queue::JobQueue;
 use crate::write::turn::Turn;
-use crate::write::waiting::Waiting;
 
 /// The kind of a request, which the writer must know beside its work.
 #[derive(Debug)]
@@ -126,13 +126,13 @@ impl Job {
 
 /// The requests that wait to be written, and how long writing takes.
 pub(crate) struct Queue {
-    waiting: Waiting<Job>,
-    pub(crate) pace: Pace,
+    waiting: JobQueue<Job>,
+    pub(crate) timing: CommitTiming,
 }
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self { waiting: Waiting::new(), pace: Pace::default() }
+        Self { waiting: JobQueue::new(), timing: CommitTiming::default() }
     }
 
     pub(crate) fn push(&self, job: Job) {
@@ -141,9 +141,25 @@ impl Queue {
 }
 
 impl Deref for Queue {
-    type Target = Waiting<Job>;
+    type Target = JobQueue<Job>;
 
-    fn deref(&self) -> &Waiting<Job> {
+    fn deref(&self) -> &JobQueue<Job> {
         &self.waiting
+    }
+}
+
+/// A caller that waits for an answer of the writer, and may give up.
+pub(crate) struct Waiter<'q> {
+    pub(crate) queue: &'q Queue,
+    pub(crate) answered: bool,
+}
+
+impl Drop for Waiter<'_> {
+    /// A cancelled caller's request still runs, and the next read sees its result: a run that was dropped could otherwise
+    /// overtake the run that continues it.
+    fn drop(&mut self) {
+        if !self.answered {
+            self.queue.push(Job::handed_over(Kind::Short, None, |_| Ok(())));
+        }
     }
 }

@@ -107,24 +107,24 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::write::faults::Faults;
+    use crate::write::deferred_errors::DeferredErrors;
 
     /// Only a commit took an entry out: runs that were dropped, or that stopped at a question, left theirs for
     /// as long as the program ran.
     #[test]
     fn what_dropped_runs_leave_behind_is_bounded() {
-        let (sessions, mut faults) = (Sessions::default(), Faults::default());
+        let (sessions, mut deferred_errors) = (Sessions::default(), DeferredErrors::default());
         let mut last = None;
         for number in 0..3 * LIMIT {
             let (thread, base) = (ThreadId::from(number.to_string()), CheckpointId(Uuid::now_v7()));
             sessions.begin(&thread, base, None, Vec::new());
-            faults.keep(&thread, base, StoreError::Superseded { thread: thread.clone(), base });
+            deferred_errors.keep(&thread, base, StoreError::Superseded { thread: thread.clone(), base });
             last = Some((thread, base));
         }
         assert!(sessions.open().len() <= LIMIT);
-        assert!(faults.len() <= LIMIT);
+        assert!(deferred_errors.len() <= LIMIT);
         let (thread, base) = last.expect("there were some");
         assert_eq!(sessions.open()[&thread].base, base, "the newest stays");
-        assert!(faults.take(&thread).is_some(), "the newest stays");
+        assert!(deferred_errors.take(&thread).is_some(), "the newest stays");
     }
 }

@@ -7,24 +7,24 @@ use superstep_core::checkpoint::{
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 
 use crate::options::LeaseClock;
-use crate::work::{ask, effect, pending};
-use crate::write::faults::Faults;
+use crate::pending::{ask, effect, results};
+use crate::write::cache::WriteCache;
+use crate::write::deferred_errors::DeferredErrors;
 use crate::write::lease;
-use crate::write::live::Live;
 use crate::write::queue::Outcome;
 
 /// The writer's part in one request: the open transaction, and what is remembered across them.
 pub(crate) struct Turn<'l> {
-    pub(crate) live: &'l mut Live,
-    pub(crate) faults: &'l mut Faults,
+    pub(crate) cache: &'l mut WriteCache,
+    pub(crate) deferred_errors: &'l mut DeferredErrors,
     pub(crate) clock: Option<&'l LeaseClock>,
 }
 
 impl Turn<'_> {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Outcome<Committed> {
-        match self.faults.of_commit(commit) {
+        match self.deferred_errors.of_commit(commit) {
             Some(fault) => Ok(Err(fault)),
-            None => self.live.commit(commit).map(Ok),
+            None => self.cache.commit(commit).map(Ok),
         }
     }
 
@@ -34,14 +34,14 @@ impl Turn<'_> {
         base: CheckpointId,
         result: &TaskResult,
     ) -> Result<(), StoreError> {
-        let fault = match self.live.record(thread, base, result) {
+        let fault = match self.cache.record(thread, base, result) {
             Ok(true) | Err(StoreError::Superseded { .. }) => None,
             // Another driver's result of this task was first, and this one was used already: the
             // superstep cannot be committed with it.
             Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base }),
             Err(error) => Some(error),
         };
-        self.faults.unwaited(thread, base, fault)
+        self.deferred_errors.unwaited(thread, base, fault)
     }
 
     pub(crate) fn fail(
@@ -50,13 +50,13 @@ impl Turn<'_> {
         base: CheckpointId,
         failure: &FailureRecord,
     ) -> Result<(), StoreError> {
-        let place = self.live.place(thread, base);
-        let failed = place.and_then(|place| pending::fail(&self.live.connection, place, failure));
+        let place = self.cache.place(thread, base);
+        let failed = place.and_then(|place| results::fail(&self.cache.connection, place, failure));
         let fault = match failed {
             Ok(()) | Err(StoreError::Superseded { .. }) => None,
             Err(error) => Some(error),
         };
-        self.faults.unwaited(thread, base, fault)
+        self.deferred_errors.unwaited(thread, base, fault)
     }
 
     pub(crate) fn ask(
@@ -65,8 +65,8 @@ impl Turn<'_> {
         base: CheckpointId,
         asks: &[AskRecord],
     ) -> Result<(), StoreError> {
-        let place = self.live.place(thread, base)?;
-        ask::instead(&self.live.connection, place, asks)
+        let place = self.cache.place(thread, base)?;
+        ask::instead(&self.cache.connection, place, asks)
     }
 
     pub(crate) fn begin_effect(
@@ -75,8 +75,8 @@ impl Turn<'_> {
         base: CheckpointId,
         effect: &EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        let place = self.live.place_of_effect(thread, base)?;
-        effect::begin(&self.live.connection, place, effect)
+        let place = self.cache.place_of_effect(thread, base)?;
+        effect::begin(&self.cache.connection, place, effect)
     }
 
     pub(crate) fn end_effect(
@@ -86,8 +86,8 @@ impl Turn<'_> {
         effect: &EffectId,
         outcome: &EffectOutcome,
     ) -> Result<(), StoreError> {
-        let place = self.live.place_of_effect(thread, base);
-        match place.and_then(|place| effect::end(&self.live.connection, place, effect, outcome)) {
+        let place = self.cache.place_of_effect(thread, base);
+        match place.and_then(|place| effect::end(&self.cache.connection, place, effect, outcome)) {
             Ok(true) | Err(StoreError::Superseded { .. }) => Ok(()),
             // Another run's success was first.
             Ok(false) => Err(StoreError::Superseded { thread: thread.clone(), base }),
@@ -109,17 +109,17 @@ impl Turn<'_> {
             Ok(_) | Err(StoreError::Superseded { .. }) => None,
             Err(error) => Some(error),
         };
-        self.faults.unwaited(thread, base, fault)
+        self.deferred_errors.unwaited(thread, base, fault)
     }
 
     pub(crate) fn delete(&mut self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
-        self.live.delete(graph, thread)?;
-        drop(self.faults.take(thread));
+        self.cache.delete(graph, thread)?;
+        drop(self.deferred_errors.take(thread));
         Ok(())
     }
 
     pub(crate) fn lease(&mut self, request: &LeaseRequest) -> Result<LeaseReply, StoreError> {
-        let connection = &self.live.connection;
+        let connection = &self.cache.connection;
         match request {
             LeaseRequest::Acquire(claim) => {
                 lease::acquire(connection, claim, lease::now(connection, self.clock)?)
@@ -138,6 +138,6 @@ impl Turn<'_> {
     }
 
     pub(crate) fn flush(&mut self, thread: &ThreadId) -> Outcome<()> {
-        Ok(self.faults.take(thread).map_or(Ok(()), Err))
+        Ok(self.deferred_errors.take(thread).map_or(Ok(()), Err))
     }
 }

@@ -17,23 +17,23 @@ use std::time::{Duration, Instant};
 use superstep_core::checkpoint::StoreError;
 
 use crate::durability::Durability;
-use crate::fault::{Trouble, sqlite};
+use crate::error::{FileError, sqlite};
 use crate::file::File;
-use crate::file::line::Line;
+use crate::file::wait_queue::WaitQueue;
 use crate::history::rows::CheckpointRow;
 use crate::options::Stage;
-use crate::write::faults::Faults;
+use crate::write::cache::WriteCache;
+use crate::write::deferred_errors::DeferredErrors;
 use crate::write::lease;
-use crate::write::live::Live;
 use crate::write::queue::{Job, Kind, Queue};
 use crate::write::turn::Turn;
 
 /// The writing end of a file.
 pub(crate) struct Ledger {
     file: File,
-    line: Line,
-    live: Option<Live>,
-    faults: Faults,
+    wait_queue: WaitQueue,
+    cache: Option<WriteCache>,
+    deferred_errors: DeferredErrors,
 }
 
 /// The time to wait for another program's write lock.
@@ -72,20 +72,20 @@ const TRIES: u32 = 5;
 
 impl Ledger {
     pub(crate) fn open(file: File) -> Result<Self, StoreError> {
-        let live = Live::new(file.open_writer()?);
-        let line = Line::at(file.path.as_deref());
-        Ok(Self { file, line, live: Some(live), faults: Faults::default() })
+        let cache = WriteCache::new(file.open_writer()?);
+        let wait_queue = WaitQueue::at(file.path.as_deref());
+        Ok(Self { file, wait_queue, cache: Some(cache), deferred_errors: DeferredErrors::default() })
     }
 
     /// The open connection; opens it anew after a failure. A database in memory is gone after one.
-    pub(crate) fn live(&mut self) -> Result<&mut Live, StoreError> {
-        if self.live.is_none() {
+    pub(crate) fn cache(&mut self) -> Result<&mut WriteCache, StoreError> {
+        if self.cache.is_none() {
             if self.file.path.is_none() {
-                return Err(Trouble::MemoryLost.into());
+                return Err(FileError::MemoryLost.into());
             }
-            self.live = Some(Live::new(self.file.open_writer()?));
+            self.cache = Some(WriteCache::new(self.file.open_writer()?));
         }
-        self.live.as_mut().ok_or_else(|| Trouble::WriterGone.into())
+        self.cache.as_mut().ok_or_else(|| FileError::WriterGone.into())
     }
 
     /// Writes everything that waits, in one transaction, and answers. After a failure each request has a
@@ -97,7 +97,7 @@ impl Ledger {
         }
         let begun = Instant::now();
         let Err((jobs, failed)) = self.together(queue, jobs, waits) else {
-            return queue.pace.took(begun.elapsed());
+            return queue.timing.took(begun.elapsed());
         };
         // What is only in memory was lost with the transaction: nothing that stood on it may succeed now.
         let in_memory = self.file.options.durability == Durability::Exit || self.file.path.is_none();
@@ -138,7 +138,7 @@ impl Ledger {
             Err(failed) => failed,
         };
         if !matches!(failed, Failed::Busy) {
-            self.live = None;
+            self.cache = None;
         }
         if matches!(failed, Failed::During(_)) {
             queue.put_back(jobs.split_off(done));
@@ -178,12 +178,14 @@ impl Ledger {
         queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
         for mut job in jobs {
             match &job.kind {
-                Kind::Result { thread, base } => self.faults.keep(thread, *base, Trouble::shared(&failure)),
+                Kind::Result { thread, base } => {
+                    self.deferred_errors.keep(thread, *base, FileError::shared(&failure))
+                }
                 // These are told now.
-                Kind::Commit { thread, .. } | Kind::Flush(thread) => drop(self.faults.take(thread)),
+                Kind::Commit { thread, .. } | Kind::Flush(thread) => drop(self.deferred_errors.take(thread)),
                 Kind::Outcome | Kind::Long | Kind::Short => {}
             }
-            job.refuse(Trouble::shared(&failure));
+            job.refuse(FileError::shared(&failure));
             job.answer();
         }
     }
@@ -191,13 +193,13 @@ impl Ledger {
     /// After a commit of unknown outcome: takes from `jobs` the commits that did land. Where that cannot be
     /// told now, the caller will find out by trying again.
     fn landed(&mut self, jobs: &mut Vec<Job>) -> Vec<Job> {
-        let Ok(live) = self.live() else {
+        let Ok(cache) = self.cache() else {
             return Vec::new();
         };
         let has_landed = |job: &Job| match &job.kind {
             Kind::Commit { checkpoint, .. } => {
-                let found = CheckpointRow::seq_of(&live.connection, checkpoint.id);
-                let same = found.map(|found| found.map(|seq| live.is_same(seq, checkpoint)));
+                let found = CheckpointRow::seq_of(&cache.connection, checkpoint.id);
+                let same = found.map(|found| found.map(|seq| cache.is_same(seq, checkpoint)));
                 matches!(same, Ok(Some(Ok(true))))
             }
             _ => false,
@@ -205,7 +207,7 @@ impl Ledger {
         let (landed, others): (Vec<_>, Vec<_>) = jobs.drain(..).partition(has_landed);
         // Its sync may be what failed: move it into the file itself, with a sync of that.
         let moved = landed.is_empty()
-            || live
+            || cache
                 .connection
                 .query_row("PRAGMA wal_checkpoint(FULL)", [], |row| row.get::<_, i64>(0))
                 .is_ok_and(|busy| busy == 0);
@@ -221,8 +223,8 @@ impl Ledger {
     fn write(&mut self, jobs: &mut [Job], done: &mut usize, waits: Waits) -> Result<(), Failed> {
         self.begin(waits)?;
         // The next number being free does not tell that nobody has written since: what took it may be deleted again.
-        if let Some(live) = &mut self.live {
-            live.catch_up().map_err(Failed::Before)?;
+        if let Some(cache) = &mut self.cache {
+            cache.catch_up().map_err(Failed::Before)?;
         }
         let mut save = self.file.options.durability != Durability::Exit;
         let begun = Instant::now();
@@ -240,8 +242,8 @@ impl Ledger {
     /// Ends the transaction that is open, if one is.
     fn save(&mut self) -> Result<(), Failed> {
         let observer = self.file.options.observer.clone();
-        let connection = match &self.live {
-            Some(live) if !live.connection.is_autocommit() => &live.connection,
+        let connection = match &self.cache {
+            Some(cache) if !cache.connection.is_autocommit() => &cache.connection,
             _ => return Ok(()),
         };
         if let Some(observer) = &observer {
@@ -262,21 +264,21 @@ impl Ledger {
     /// Saves what is only in memory, for the last time.
     pub(crate) fn close(&mut self) {
         let _unsaved = self.save();
-        self.live = None;
+        self.cache = None;
     }
 
     fn begin(&mut self, waits: Waits) -> Result<(), Failed> {
-        self.live().map_err(Failed::Before)?;
-        let Some(live) = self.live.as_ref().filter(|live| live.connection.is_autocommit()) else {
+        self.cache().map_err(Failed::Before)?;
+        let Some(cache) = self.cache.as_ref().filter(|cache| cache.connection.is_autocommit()) else {
             return Ok(());
         };
         let attempt = || {
-            let begun = live.connection.prepare_cached("BEGIN IMMEDIATE");
+            let begun = cache.connection.prepare_cached("BEGIN IMMEDIATE");
             begun.and_then(|mut begin| begin.execute([])).map(drop).map_err(sqlite)
         };
         let begun = match waits {
-            Waits::ToTheLimit => self.line.now_or_in_turn(self.file.options.busy_limit, attempt),
-            Waits::Never if self.line.others_wait() => return Err(Failed::Busy),
+            Waits::ToTheLimit => self.wait_queue.now_or_in_turn(self.file.options.busy_limit, attempt),
+            Waits::Never if self.wait_queue.others_wait() => return Err(Failed::Busy),
             Waits::Never => match attempt() {
                 Err(StoreError::Busy) => return Err(Failed::Busy),
                 begun => begun,
@@ -287,9 +289,9 @@ impl Ledger {
 
     /// Does one request. The error is one after which the transaction cannot go on.
     fn apply(&mut self, job: &mut Job) -> Result<(), StoreError> {
-        let live = self.live.as_mut().ok_or(Trouble::WriterGone)?;
+        let cache = self.cache.as_mut().ok_or(FileError::WriterGone)?;
         if let Some(lease) = &job.lease
-            && let Err(lost) = lease::check(&live.connection, lease)
+            && let Err(lost) = lease::check(&cache.connection, lease)
         {
             // It is not kept as a fault of the thread, which is somebody else's now.
             return if matches!(lost, StoreError::LeaseLost { .. }) {
@@ -299,22 +301,22 @@ impl Ledger {
                 Err(lost)
             };
         }
-        let before = live.connection.total_changes();
+        let before = cache.connection.total_changes();
         let clock = self.file.options.lease_clock.as_ref();
-        match job.apply(&mut Turn { live, faults: &mut self.faults, clock }) {
+        match job.apply(&mut Turn { cache, deferred_errors: &mut self.deferred_errors, clock }) {
             Ok(()) => Ok(()),
             Err(error @ StoreError::Io(_)) => Err(error),
             Err(error) => {
-                live.forget();
-                live.catch_up()?;
+                cache.forget();
+                cache.catch_up()?;
                 match error {
-                    error if live.connection.total_changes() == before => {
+                    error if cache.connection.total_changes() == before => {
                         job.refuse(error);
                         Ok(())
                     }
                     // The file is damaged where it went on writing: that is what to know.
                     damaged @ StoreError::Corrupt { .. } => Err(damaged),
-                    _ => Err(Trouble::HalfWritten.into()),
+                    _ => Err(FileError::HalfWritten.into()),
                 }
             }
         }
@@ -366,8 +368,8 @@ impl Writer {
         read: impl FnOnce(&crate::connection::Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.lock().as_mut() {
-            Some(ledger) => read(&ledger.live()?.connection),
-            None => Err(Trouble::WriterGone.into()),
+            Some(ledger) => read(&ledger.cache()?.connection),
+            None => Err(FileError::WriterGone.into()),
         }
     }
 

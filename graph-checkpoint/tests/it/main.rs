@@ -1,10 +1,10 @@
 //! Savers and files from outside.
 
 mod bombs;
-mod care;
 mod conformance;
 mod fidelity;
 mod interleavings;
+mod maintenance;
 mod material;
 mod savers;
 mod sqlite;

@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 use async_trait::async_trait;
 
 use super::{
     Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
-    LeaseRecord, LeaseReply, LeaseRequest, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Scan, StoreError, TaskResult, Watch,
+    Work,
 };
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
@@ -69,17 +69,6 @@ macro_rules! calls {
             fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
                 self.inner().fenced(lease)
             }
-
-            /// [`Checkpointer::path`].
-            #[cfg(feature = "std")]
-            fn path(&self) -> Option<&std::path::Path> {
-                self.inner().path()
-            }
-
-            /// [`Checkpointer::as_any`]: the inner saver.
-            fn as_any(&self) -> Option<&dyn Any> {
-                self.inner().as_any()
-            }
         }
 
         #[async_trait]
@@ -92,15 +81,6 @@ macro_rules! calls {
 
             fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
                 Around::fenced(self, lease)
-            }
-
-            #[cfg(feature = "std")]
-            fn path(&self) -> Option<&std::path::Path> {
-                Around::path(self)
-            }
-
-            fn as_any(&self) -> Option<&dyn Any> {
-                Around::as_any(self)
             }
         }
     };
@@ -119,4 +99,5 @@ calls! {
     fork(from: &ThreadId, at: CheckpointId, to: &ThreadId) -> ();
     delete(graph: &NodeName, thread: &ThreadId) -> ();
     lease(request: LeaseRequest) -> LeaseReply;
+    watch(watch: Watch) -> Mark;
 }

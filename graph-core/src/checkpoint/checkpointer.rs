@@ -13,6 +13,7 @@ use super::load::{At, Load};
 use super::name::Naming;
 use super::scan::{Page, Scan};
 use super::store_error::StoreError;
+use super::watch::{Mark, Watch, poll};
 use super::work::{Answers, EffectWrite, Work};
 use super::{AskRecord, EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
@@ -25,8 +26,10 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 ///
 /// Requests and answers are values, so that a saver may send them over a network. Callers use
 /// [`CheckpointerExt`](super::CheckpointerExt), which has a method with its own answer for each kind of request.
+///
+/// A program that knows the type of its saver gets it back from a `&dyn Checkpointer` as from any [`Any`].
 #[async_trait]
-pub trait Checkpointer: Send + Sync + 'static {
+pub trait Checkpointer: Any + Send + Sync {
     /// Makes a graph known, so that its checkpoints can be read without the program. Called before a graph's
     /// first commit; a description that is already there is left alone.
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError>;
@@ -150,16 +153,11 @@ pub trait Checkpointer: Send + Sync + 'static {
         None
     }
 
-    /// The file that it keeps everything in; `None` for one that has no file, or not one of its own.
-    #[cfg(feature = "std")]
-    fn path(&self) -> Option<&std::path::Path> {
-        None
-    }
-
-    /// The saver as [`Any`], for callers that know its type and use methods beyond this trait: the debugger of a
-    /// program opens the file of its saver a second time, with the same settings. A saver around another one returns
-    /// the inner one. `None` for a saver that offers nothing beyond this trait.
-    fn as_any(&self) -> Option<&dyn Any> {
-        None
+    /// Waits until something changed since a [`Mark`], and returns the mark of now: see [`Watch`].
+    ///
+    /// By default it reads every 100 milliseconds what the watch is about. A store that notices changes, those by other
+    /// processes too, does it with less: over a network, one open request is enough.
+    async fn watch(&self, watch: Watch) -> Result<Mark, StoreError> {
+        poll(self, watch).await
     }
 }

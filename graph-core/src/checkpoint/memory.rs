@@ -7,16 +7,19 @@ mod names;
 mod pending;
 mod scan;
 mod store;
+mod writing;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::fmt;
+use core::future::poll_fn;
+use core::task::Poll;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::store::{Outcome, Store};
+use self::writing::Writing;
 use super::checkpointer::Checkpointer;
 use super::commit::{Commit, Committed};
 use super::lease::{LeaseRecord, LeaseReply, LeaseRequest};
@@ -25,6 +28,7 @@ use super::name::Naming;
 use super::record::Record;
 use super::scan::{Page, PastScan, Scan};
 use super::store_error::StoreError;
+use super::watch::{Mark, Watch};
 use super::work::{Answers, EffectWrite, Work};
 use super::{AskRecord, EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
@@ -82,12 +86,14 @@ impl MemorySaver {
     }
 
     /// The store, to write to it.
-    fn writable(&self) -> Result<MutexGuard<'_, Store>, StoreError> {
+    fn writable(&self) -> Result<Writing<'_>, StoreError> {
         let store = self.store();
-        match &self.lease {
-            Some(lease) => store.leases.check(lease).map(|()| store),
-            None => Ok(store),
-        }
+        self.check_lease(&store)?;
+        Ok(Writing(store))
+    }
+
+    fn check_lease(&self, store: &Store) -> Result<(), StoreError> {
+        self.lease.as_ref().map_or(Ok(()), |lease| store.leases.check(lease))
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
@@ -209,7 +215,7 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn flush(&self, _thread: &ThreadId) -> Result<(), StoreError> {
-        self.writable().map(drop)
+        self.check_lease(&self.store())
     }
 
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
@@ -247,7 +253,17 @@ impl Checkpointer for MemorySaver {
         Some(Arc::new(Self { lease: Some(lease.clone()), ..self.clone() }))
     }
 
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+    async fn watch(&self, Watch { since, .. }: Watch) -> Result<Mark, StoreError> {
+        poll_fn(|context| {
+            let mut store = self.store();
+            match store.changes.mark() {
+                now if since != Some(now) => Poll::Ready(Ok(now)),
+                _ => {
+                    store.changes.wake(context.waker());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
     }
 }

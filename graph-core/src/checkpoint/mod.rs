@@ -41,6 +41,7 @@ mod size;
 mod step_record;
 mod store_error;
 mod time;
+mod watch;
 mod work;
 
 pub use amend::{Carrier, Onto};
@@ -71,6 +72,7 @@ pub use size::StateSize;
 pub use step_record::StepRecord;
 pub use store_error::StoreError;
 pub use time::rfc3339;
+pub use watch::{Mark, Watch};
 pub use work::{
     AnsweredBy, Answers, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, EffectWrite,
     FailureRecord, TargetRecord, TaskResult, Work,

@@ -1,16 +1,18 @@
 //! The results and effects recorded on a checkpoint, as one number.
 
-use core::hash::{BuildHasher, Hash};
-
-use foldhash::quality::FixedState;
+use serde::Serialize;
 
 use super::work::{EffectOutcome, EffectRecord, TaskResult};
 
-/// A hash of the task results and the successful effects that are recorded on a checkpoint: the same number for the
+/// A digest of the task results and the successful effects that are recorded on a checkpoint: the same number for the
 /// same contents, in whatever order they were recorded, and almost certainly another number for other contents.
 /// Failures of tasks and effects that did not succeed do not count: no superstep is made of them.
 ///
-/// It is compared with one that the same program makes, and is never stored.
+/// The number is the same in every process, so a server can compute and compare it, and a store can keep it beside its
+/// rows. It is the sum, modulo 2<sup>128</sup>, of one number for each record: the first 16 bytes, little-endian, of the
+/// BLAKE3 hash of the record's JSON text. For a result that text is the [`TaskResult`] as `serde` writes it, without
+/// whitespace; for an effect it is the array of its [`EffectId`](super::EffectId) and its value. Values in it are the
+/// texts that the driver gave, letter by letter. Nothing recorded is 0.
 ///
 /// ```
 /// use superstep_core::checkpoint::{Recorded, TaskResult};
@@ -22,7 +24,7 @@ use super::work::{EffectOutcome, EffectRecord, TaskResult};
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recorded(u64);
+pub struct Recorded(u128);
 
 impl Recorded {
     /// These results and effects.
@@ -34,22 +36,34 @@ impl Recorded {
         all
     }
 
-    /// One result more.
+    /// Adds a result.
     pub fn add_result(&mut self, result: &TaskResult) {
         self.add(Self::one(result));
     }
 
-    /// One effect more, if it succeeded.
+    /// Adds an effect, if it succeeded.
     pub fn add_effect(&mut self, effect: &EffectRecord) {
         self.add(Self::of_effect(effect));
     }
 
-    /// All that is in `others`, and is not in this one.
+    /// Adds everything that is in `others`, and is not in this one.
     pub fn add(&mut self, others: Self) {
         self.0 = self.0.wrapping_add(others.0);
     }
 
-    /// One effect fewer: its record is replaced.
+    /// The number, little-endian.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
+    /// The number with these [bytes](Self::to_bytes).
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_le_bytes(bytes))
+    }
+
+    /// Takes an effect out: its record is replaced.
     pub(crate) fn remove_effect(&mut self, effect: &EffectRecord) {
         self.0 = self.0.wrapping_sub(Self::of_effect(effect).0);
     }
@@ -61,9 +75,11 @@ impl Recorded {
         }
     }
 
-    fn one(content: &impl Hash) -> Self {
-        const SEED: u64 = 0x5354_4550;
-        Self(FixedState::with_seed(SEED).hash_one(content))
+    fn one(content: &impl Serialize) -> Self {
+        let text = serde_json::to_vec(content).expect("a record consists of texts, numbers and JSON");
+        let mut first = [0; 16];
+        first.copy_from_slice(&blake3::hash(&text).as_bytes()[..16]);
+        Self::from_bytes(first)
     }
 }
 
@@ -109,6 +125,21 @@ mod tests {
         assert_ne!(Recorded::of(&[one.clone(), one.clone()], &[]), Recorded::default());
         assert_ne!(Recorded::of(&[one], &[]), Recorded::of(&[result(1, false)], &[]));
         assert_eq!(Recorded::of(&[], &[]), Recorded::default());
+    }
+
+    /// A server computes the same numbers, in whatever language: they do not change from release to release.
+    #[test]
+    fn the_numbers_are_fixed() {
+        let hex = |recorded: Recorded| alloc::format!("{:032x}", u128::from_be_bytes(recorded.to_bytes()));
+        assert_eq!(
+            serde_json::to_string(&result(1, true)).expect("JSON"),
+            r#"{"task":"01010101010101010101010101010101","node":"n","writes":[],"route":null,"targets":[]}"#
+        );
+        assert_eq!(hex(Recorded::of(&[result(1, true)], &[])), "de029108cae018abf48e6ff23859bcdb");
+        let sent = effect(Some(EffectOutcome::Ok(Json::null())));
+        assert_eq!(hex(Recorded::of(&[], &[sent])), "be616a7c7eea0c37af33b197ee4de659");
+        let both = Recorded::of(&[result(1, true), result(2, false)], &[]);
+        assert_eq!(Recorded::from_bytes(both.to_bytes()), both);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use superstep::checkpoint::care::{self, Pruned, Retention};
+use superstep::checkpoint::maintenance::{self, Pruned, Retention};
 use superstep::run::WhyUnverified;
 
 use super::kept::{counting_twice, keeping_levels};
@@ -14,9 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Prunes the thread, and checks the rest: it is sound, it has its state, and its replay is equal.
 async fn prune(path: &Path, thread: &Thread<Outer>, last: usize) -> Pruned {
     let state = thread.head().await.expect("it ran").into_state();
-    let pruned = care::prune(path, &Retention::new().keep_last(last), PATIENCE).expect("nobody writes");
-    care::collect(path, PATIENCE).expect("nobody writes");
-    assert_eq!(care::verify(path).expect("it is a checkpoint file").findings, []);
+    let pruned =
+        maintenance::prune(path, &Retention::new().keep_last(last), PATIENCE).expect("nobody writes");
+    maintenance::collect(path, PATIENCE).expect("nobody writes");
+    assert_eq!(maintenance::verify(path).expect("it is a checkpoint file").findings, []);
     assert_eq!(thread.head().await.expect("it is there").into_state(), state);
     let replay = thread.replay().await.expect("it is there").agrees().expect("it is the same code");
     for task in &replay.unverified {

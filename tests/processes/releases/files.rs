@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep::checkpoint::SqliteReader;
 use superstep::checkpoint::portable::export;
+use superstep::checkpoint::{CheckpointReader, SqliteReader};
 use tempfile::TempDir;
 
 /// The earlier formats.

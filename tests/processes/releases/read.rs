@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use superstep::checkpoint::{At, SqliteReader, care};
+use superstep::checkpoint::{At, CheckpointReader, SqliteReader, maintenance};
 use superstep::driver::checkpoint::Summary;
 use superstep::prelude::SqliteSaver;
 
@@ -34,9 +34,9 @@ fn a_file_of_every_format_is_read_as_it_is() {
             assert!(steps.len() > 3, "{name}");
             reader.names(&name.as_str().into()).unwrap();
         }
-        let verified = care::verify(&file.path).unwrap();
+        let verified = maintenance::verify(&file.path).unwrap();
         assert_eq!((verified.format, verified.findings), (format, Vec::new()));
-        care::usage(&file.path).unwrap();
+        maintenance::usage(&file.path).unwrap();
         drop(reader);
         assert!(std::fs::read(&file.path).unwrap() == bytes, "the file of format {format} was written to");
         assert_eq!(file.folder.path().read_dir().unwrap().count(), 1, "nothing is left beside it");
@@ -71,9 +71,9 @@ fn every_thread_is_the_same_in_todays_format() {
     for format in FORMATS {
         let file = Copy::of(format);
         let before = exports(&file.path);
-        let done = care::migrate(&file.path).unwrap();
+        let done = maintenance::migrate(&file.path).unwrap();
         assert_eq!((done.from, done.to), (format, SqliteReader::FORMAT));
-        let verified = care::verify(&file.path).unwrap();
+        let verified = maintenance::verify(&file.path).unwrap();
         assert_eq!((verified.format, verified.findings), (SqliteReader::FORMAT, Vec::new()));
         assert!(exports(&file.path) == before, "format {format}");
     }

@@ -42,7 +42,7 @@ async fn what_is_unfinished_comes_to_the_end_it_would_have_come_to() {
             assert_eq!(end.checkpoint.topology, head.checkpoint.topology, "{name} of format {format}");
         }
         drop(saver);
-        let verified = superstep::checkpoint::care::verify(&file.path).unwrap();
+        let verified = superstep::checkpoint::maintenance::verify(&file.path).unwrap();
         assert_eq!((verified.format, verified.findings), (SqliteReader::FORMAT, Vec::new()));
     }
 }

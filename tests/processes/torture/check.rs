@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
-use superstep::checkpoint::{StoreError, care};
+use superstep::checkpoint::{StoreError, maintenance};
 
 use crate::torture::child::{Ended, Started};
 use crate::torture::drive;
@@ -138,7 +138,7 @@ impl Life {
 
 /// Checks a file against the acknowledgements.
 pub(crate) fn check_file(db: &Path, told: &Told) -> Result<Recorded, Bad> {
-    match care::verify(db) {
+    match maintenance::verify(db) {
         Ok(verified) if verified.is_sound() => {}
         Ok(verified) => return Err(Bad::Damaged(format!("{:?}", verified.findings))),
         // A file may be killed during its creation. The next program creates it.

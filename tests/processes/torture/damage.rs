@@ -11,8 +11,8 @@ use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use superstep::checkpoint::{At, SqliteReader, StepRecord, StoreError};
-use superstep::checkpoint::{care, portable};
+use superstep::checkpoint::{At, CheckpointReader, SqliteReader, StepRecord, StoreError};
+use superstep::checkpoint::{maintenance, portable};
 use superstep::driver::checkpoint::{Carried, Loaded, Summary};
 use superstep::id::ThreadId;
 use superstep::prelude::SqliteSaver;
@@ -233,7 +233,7 @@ fn look(sound: &Sound, whose: &Page, path: &Path, came: &mut Came) -> Result<(),
             read.insert(name);
         }
     }
-    let is_sound = care::verify(path).is_ok_and(|verified| verified.is_sound());
+    let is_sound = maintenance::verify(path).is_ok_and(|verified| verified.is_sound());
     // If a read of the thread does not notice missing data, the check of the file does.
     if reads.hidden && is_sound {
         return Err("something is missing, and the file is called sound".into());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use superstep::checkpoint::portable::export;
-use superstep::checkpoint::{SqliteReader, care};
+use superstep::checkpoint::{CheckpointReader, SqliteReader, maintenance};
 
 use crate::torture::child::Started;
 use crate::torture::dice::Replay;
@@ -29,7 +29,7 @@ type Content = (u32, Vec<String>);
 
 fn content(db: &Path) -> Result<Content, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
-    let verified = care::verify(db).map_err(|error| told(&error))?;
+    let verified = maintenance::verify(db).map_err(|error| told(&error))?;
     if !verified.is_sound() {
         return Err(format!("{:?}", verified.findings));
     }
@@ -57,7 +57,7 @@ fn check(db: &Path, old: &Content) -> Result<(), String> {
 
 /// The next program that opens the file finishes the migration, and nothing is missing.
 fn finish(db: &Path, old: &Content) -> Result<(), String> {
-    care::migrate(db).map_err(|error| error.to_string())?;
+    maintenance::migrate(db).map_err(|error| error.to_string())?;
     match SqliteReader::open(db).map_err(|error| error.to_string())?.format() {
         SqliteReader::FORMAT => check(db, old),
         format => Err(format!("it still has format {format}")),

@@ -1,6 +1,6 @@
 //! `answer`: what a thread waits for.
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ impl Answer {
         &self,
         session: &Session,
         screen: &mut Progress<'_>,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Output, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
         let open = Source::open(&self.file)?.thread(&self.thread)?.open_asks;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::known_secrets::KnownSecrets;
 use crate::debug::progress::{Progress, page};
 use crate::debug::session::Chosen;
@@ -20,7 +20,7 @@ pub(super) async fn drive(
     thread: ThreadId,
     request: RunRequest<AnyState>,
     screen: &mut Progress<'_>,
-) -> Result<Told, Failure> {
+) -> Result<Output, Failure> {
     let cancel = CancellationToken::new();
     let secrets = KnownSecrets::of(chosen.graph().saver(), &thread);
     let mut run = Box::pin(watched(request.cancel_on(cancel.clone()), secrets, screen));

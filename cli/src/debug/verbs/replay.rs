@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::answer::Answer;
-use crate::concealed::Concealed;
 use crate::debug::session::Session;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
+use crate::redaction::Redaction;
 use crate::screen::Exit;
 use crate::source::{Place, Source};
 use superstep_core::checkpoint::StoreError;
@@ -52,7 +52,7 @@ impl Replay {
             error => error.into(),
         })?;
         if let Some(first) = &mut replay.first {
-            Concealed::at(&Source::open(&self.file)?, &place)?.in_difference(&mut first.difference);
+            Redaction::at(&Source::open(&self.file)?, &place)?.in_difference(&mut first.difference);
         }
         Ok(Replayed { thread: place.thread, checkpoint: place.id, replay })
     }

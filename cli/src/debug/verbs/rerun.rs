@@ -1,6 +1,6 @@
 //! `rerun`: a branch from a checkpoint, on which everything happens again.
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ impl Rerun {
         &self,
         session: &Session,
         screen: &mut Progress<'_>,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Output, Failure> {
         let place = Session::place(&self.file, &self.checkpoint)?;
         let chosen = session.graph_of(&self.file, &place.thread).await?;
         let checkpoint = chosen.graph().thread(place.thread.clone()).at(place.id).await;

@@ -1,6 +1,6 @@
 //! `resume`: what a thread has left to do.
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ impl Resume {
         &self,
         session: &Session,
         screen: &mut Progress<'_>,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Output, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
         let request = chosen.graph().thread(thread.clone()).resume();

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde_json::{Map, Value};
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
 use crate::failure::Failure;
@@ -38,7 +38,7 @@ impl Run {
         &self,
         session: &Session,
         screen: &mut Progress<'_>,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Output, Failure> {
         let input = self.input()?;
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_for(&self.file, &thread, self.graph.as_deref()).await?;

@@ -1,12 +1,11 @@
 //! `tail`: the events of a thread as they are stored, whoever runs it.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::Value;
 
-use crate::arguments::Told;
+use crate::arguments::Output;
 use crate::debug::known_secrets::KnownSecrets;
 use crate::debug::progress::{Progress, page};
 use crate::debug::session::{Chosen, Session};
@@ -14,14 +13,11 @@ use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::screen::Exit;
 use crate::source::Source;
-use superstep_core::checkpoint::{At, CheckpointerExt};
+use superstep_core::checkpoint::{At, CheckpointerExt, Mark, Watch};
 use superstep_core::id::ThreadId;
 use superstep_core::run::{EventKind, EventPosition, RunEvent, Status};
 
 use super::ending::{exit, show};
-
-/// How often the file is looked at.
-const PERIOD: Duration = Duration::from_millis(100);
 
 /// Follow a thread while it runs, in this process or another
 ///
@@ -56,7 +52,7 @@ impl Tail {
         &self,
         session: &Session,
         screen: &mut Progress<'_>,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Output, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
         let position = match self.from {
@@ -65,7 +61,13 @@ impl Tail {
         };
         let secrets = KnownSecrets::of(chosen.graph().saver(), &thread);
         let mut tail = Reading { position, told: HashMap::new(), secrets };
+        let mut watch = Watch::thread(thread.clone());
         loop {
+            // Before it reads, so that what happens meanwhile is seen by the next one.
+            watch.since = tokio::select! {
+                mark = changed(&chosen, &watch) => mark?,
+                Ok(()) = tokio::signal::ctrl_c() => return Ok((String::new(), Exit::Cancelled)),
+            };
             let read = tokio::select! {
                 read = tail.read_on(&chosen, &thread, screen) => read?,
                 Ok(()) = tokio::signal::ctrl_c() => return Ok((String::new(), Exit::Cancelled)),
@@ -78,11 +80,15 @@ impl Tail {
                 }
                 _ => {}
             }
-            tokio::select! {
-                () = tokio::time::sleep(PERIOD) => {}
-                Ok(()) = tokio::signal::ctrl_c() => return Ok((String::new(), Exit::Cancelled)),
-            }
         }
+    }
+}
+
+/// Waits until something has changed since the mark of the watch.
+async fn changed(chosen: &Chosen<'_>, watch: &Watch) -> Result<Option<Mark>, Failure> {
+    match chosen.subject().saver() {
+        Some(saver) => Ok(Some(saver.watch(watch.clone()).await?)),
+        None => Ok(None),
     }
 }
 

@@ -12,13 +12,13 @@ use superstep_core::state::Json;
 
 use crate::failure::Failure;
 use crate::lines::called;
-use crate::source::{Place, Source};
+use crate::source::{CheckpointRef, Source};
 
 /// How many checkpoints are read at once, looking for the last superstep.
 const PAGE: usize = 16;
 
 /// The tasks that led to what is next at a checkpoint: those of the last superstep, behind all edits.
-pub(super) fn last_ran(source: &Source, place: &Place) -> Result<Vec<TaskRecord>, Failure> {
+pub(super) fn last_ran(source: &Source, place: &CheckpointRef) -> Result<Vec<TaskRecord>, Failure> {
     let mut from = place.at();
     loop {
         let page = source.reader.steps(&place.thread, &from, PAGE)?;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::json_shapes::Line;
 use crate::lines::Known;
-use crate::shapes::Line;
-use crate::source::{Place, Source};
+use crate::source::{CheckpointRef, Source};
 use superstep_checkpoint::Subgraph;
 use superstep_core::checkpoint::{At, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
@@ -85,7 +85,12 @@ impl Nesting<'_> {
     }
 
     /// Counts the subgraphs that ran for the newest `count` of some steps, or run on their head.
-    pub(super) fn count(&self, place: &Place, steps: &[StepRecord], count: usize) -> Result<usize, Failure> {
+    pub(super) fn count(
+        &self,
+        place: &CheckpointRef,
+        steps: &[StepRecord],
+        count: usize,
+    ) -> Result<usize, Failure> {
         let mut sum = 0;
         let supersteps =
             steps.iter().take(count).filter_map(|step| Some((&step.thread, step.checkpoint.parent?)));

@@ -1,11 +1,12 @@
 //! A history as a table.
 
+use crate::excerpt::short_name;
+use crate::json_shapes::Line;
 use crate::lines::{Short, nodes};
 use crate::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
-use crate::shapes::Line;
 use crate::table::{Cell, Side, Table};
 use crate::time::lasted;
-use crate::used::Used;
+use crate::token_usage::TokenUsage;
 use superstep_core::checkpoint::CheckpointName;
 use superstep_core::id::ThreadId;
 
@@ -110,24 +111,27 @@ impl Rows {
             span(NOTE, format!("{}{drawing}", LEVEL.repeat(level))).into(),
             plain(line.step.to_string()).into(),
             self.short.cell(line.id),
-            span(GOOD, self.remark(line, thread)).into(),
+            Cell::or(
+                span(GOOD, self.remark(line, thread, str::to_owned)),
+                span(GOOD, self.remark(line, thread, short_name)),
+            ),
             span(DIM, source_name(line.source)).into(),
             Cell::or(span(DIM, &began), span(DIM, began.get(11..).unwrap_or_default())),
             plain(took).into(),
             span(NAME, nodes(&line.ran)).into(),
             plain(line.changed.join(", ")).into(),
-            plain(line.used.map(Used::tokens).unwrap_or_default()).into(),
+            plain(line.used.map(TokenUsage::tokens).unwrap_or_default()).into(),
             plain(nodes(&line.next)).into(),
         ]);
     }
 
     /// Returns the names of a checkpoint, and its thread where that is another one.
-    fn remark(&self, line: &Line, thread: &ThreadId) -> String {
-        let heads: Vec<&str> = line.head_of.iter().map(ThreadId::as_str).collect();
+    fn remark(&self, line: &Line, thread: &ThreadId, shown: fn(&str) -> String) -> String {
+        let heads: Vec<String> = line.head_of.iter().map(|head| shown(head.as_str())).collect();
         let foreign = !self.heads_only && line.thread != *thread;
         let whose = match (heads.is_empty(), foreign) {
             (false, _) => format!("({})", heads.join(", ")),
-            (true, true) => format!("of {}", line.called()),
+            (true, true) => format!("of {}", shown(line.called())),
             (true, false) => String::new(),
         };
         let names: Vec<&str> = line.names.iter().map(CheckpointName::as_str).collect();

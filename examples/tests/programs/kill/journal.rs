@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::Connection;
-use superstep::checkpoint::care::{self, Retention};
+use superstep::checkpoint::maintenance::{self, Retention};
 use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, Source, StoreError};
 use superstep::driver::checkpoint::{Around, Load};
 use superstep::id::{CheckpointId, ThreadId};
@@ -76,7 +76,7 @@ fn a_replay_notices_that_the_journal_of_a_superstep_is_gone() {
         let base = "SELECT base FROM ask ORDER BY base LIMIT 1 OFFSET 50";
         let gone = open(&db).execute(&format!("DELETE FROM {table} WHERE base = ({base})"), []);
         assert!(gone.expect("it is there") > 0);
-        let verified = care::verify(&db).expect("the file can be read");
+        let verified = maintenance::verify(&db).expect("the file can be read");
         assert!(verified.is_sound(), "a row that is gone is not noticed by itself");
         let told = in_runtime(async { replays(&long::thread_in(&db).await).await });
         let told = told.expect_err("a replay without its journal");
@@ -281,7 +281,7 @@ fn assert_happened_once_but(unknown: usize, db: &Path) {
 fn check_that_retention_takes_it(db: &Path) {
     let turns = TURNS / 10;
     let retention = Retention::new().keep_last(turns * STEPS);
-    care::prune(db, &retention, Duration::from_secs(300)).expect("nobody writes");
+    maintenance::prune(db, &retention, Duration::from_secs(300)).expect("nobody writes");
     let rows = Rows::read(db);
     assert_eq!((rows.effects, rows.asks), (turns * EFFECTS, turns), "{rows:?}");
     assert_eq!((rows.unsettled, rows.lost), (0, 0), "{rows:?}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use superstep_checkpoint::portable::{Export, NoExport, export};
-use superstep_checkpoint::{CheckpointFile, SqliteReader, SqliteSaver, care};
+use superstep_checkpoint::{CheckpointFile, CheckpointReader, SqliteReader, SqliteSaver, maintenance};
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, StoreError};
 use superstep_core::state::{Excess, Json, SizeLimits};
 
@@ -152,7 +152,7 @@ async fn read_file(path: &Path, reader: Reader) {
     if reader == Reader::Lifted {
         return;
     }
-    if let Ok(report) = care::verify(file()) {
+    if let Ok(report) = maintenance::verify(file()) {
         println!("\nverify: {}", if report.is_sound() { "sound" } else { "not sound" });
     }
     if let Some(saver) = look(SqliteSaver::options().size_limits(limits).open(path).await) {

@@ -10,8 +10,8 @@ use superstep_conformance::Clock;
 use superstep_core::checkpoint::{
     Answers, Around, AskRecord, At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Claim, Commit,
     Committed, EffectId, EffectOutcome, EffectRecord, EffectWrite, LeaseRecord, LeaseReply, LeaseRequest,
-    Load, Loaded, MemorySaver, NamedCheckpoint, Naming, Page, PastScan, Scan, StoreError, Summary,
-    TaskResult, ThreadScan, ThreadSummary, Work,
+    Load, Loaded, Mark, MemorySaver, NamedCheckpoint, Naming, Page, PastScan, Scan, StoreError, Summary,
+    TaskResult, ThreadScan, ThreadSummary, Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{Op, SizeLimits};
@@ -478,6 +478,13 @@ impl Around for Broken {
             }
         }
         self.inner.delete(graph, thread).await
+    }
+
+    async fn watch(&self, watch: Watch) -> Result<Mark, StoreError> {
+        match self.defect {
+            Defect::MarksStandStill => Ok(Mark::from_bytes([0; 16])),
+            _ => self.inner.watch(watch).await,
+        }
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {

@@ -60,6 +60,7 @@ pub(crate) enum Defect {
     LeasesUnlisted,
     DeadLeasesWaitForTheClock,
     LeasesNeverEnd,
+    MarksStandStill,
 }
 
 impl Defect {

@@ -28,7 +28,7 @@ impl Subject for Stores {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 54] = [
+const NOTICED: [(Defect, &[&str]); 55] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -105,6 +105,7 @@ const NOTICED: [(Defect, &[&str]); 54] = [
     (Defect::KnownIsAlwaysTheHead, &["load.known_is_not_read_again"]),
     (Defect::PagesRepeatTheLast, &["threads.come_in_pages"]),
     (Defect::PanicsWithoutLimit, &["history.limit_counts_from_the_newest"]),
+    (Defect::MarksStandStill, &["watch.a_change_before_it_is_told", "watch.every_kind_of_change_is_told"]),
 ];
 
 #[test]

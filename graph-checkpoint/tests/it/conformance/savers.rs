@@ -122,7 +122,7 @@ fn the_memory_saver_conforms() {
     let report = run(&Memory);
     report.assert();
     // The items on leases and results that two programs share.
-    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing"].into());
+    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing", "watch"].into());
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_saver_around_another_one_conforms() {
 fn the_sqlite_saver_conforms_in_memory() {
     let report = run(&SqliteInMemory);
     report.assert();
-    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing"].into());
+    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing", "watch"].into());
 }
 
 #[test]
@@ -142,8 +142,11 @@ fn the_sqlite_saver_conforms_on_a_file_at_every_durability() {
     for durability in [Durability::Power, Durability::Process, Durability::Exit] {
         let report = run(&SqliteFile::new(durability));
         report.assert();
-        let skipped: &[&str] =
-            if durability == Durability::Exit { &["crash", "leases", "outrun", "sharing"] } else { &[] };
+        let skipped: &[&str] = if durability == Durability::Exit {
+            &["crash", "leases", "outrun", "sharing", "watch"]
+        } else {
+            &[]
+        };
         assert!(not_applicable(&report).iter().eq(skipped), "{report}");
     }
 }

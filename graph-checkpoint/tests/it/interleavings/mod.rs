@@ -8,15 +8,15 @@
 //!
 //! [Shuttle]: https://docs.rs/shuttle
 
+#[path = "../../../src/write/job_queue.rs"]
+mod job_queue;
 mod office;
 mod sync;
-#[path = "../../../src/write/waiting.rs"]
-mod waiting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use job_queue::JobQueue;
 use office::{Line, Office};
-use waiting::Waiting;
 
 /// The number of schedules in the gate; `SUPERSTEP_TORTURE` multiplies it.
 const SCHEDULES: usize = 10_000;
@@ -34,7 +34,7 @@ fn fails<L: Line>() -> bool {
 
 #[test]
 fn every_job_is_done_once_and_everyone_is_told() {
-    shuttle::check_random(Office::<Waiting<office::Job>>::day, schedules());
+    shuttle::check_random(Office::<JobQueue<office::Job>>::day, schedules());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use shuttle::sync::mpsc::{Sender, channel};
 use shuttle::sync::{Mutex, MutexGuard};
 use shuttle::thread;
 
-use super::waiting::Waiting;
+use super::job_queue::JobQueue;
 
 /// A job with its caller, its number per caller from 0, and the waiting caller.
 pub(crate) struct Job {
@@ -19,7 +19,7 @@ pub(crate) struct Job {
 /// The queue, or one without a guard.
 pub(crate) trait Line: Send + Sync + 'static {
     fn new() -> Self;
-    fn queue(&self) -> &Waiting<Job>;
+    fn queue(&self) -> &JobQueue<Job>;
 
     fn push(&self, job: Job) {
         if job.reply.is_some() { self.queue().push(job) } else { self.queue().push_unwaited(job) }
@@ -34,25 +34,25 @@ pub(crate) trait Line: Send + Sync + 'static {
     }
 }
 
-impl Line for Waiting<Job> {
+impl Line for JobQueue<Job> {
     fn new() -> Self {
         Self::new()
     }
 
-    fn queue(&self) -> &Waiting<Job> {
+    fn queue(&self) -> &JobQueue<Job> {
         self
     }
 }
 
 /// Wakes the writer for a job that is not queued yet.
-pub(crate) struct NotifiesFirst(Waiting<Job>);
+pub(crate) struct NotifiesFirst(JobQueue<Job>);
 
 impl Line for NotifiesFirst {
     fn new() -> Self {
-        Self(Waiting::new())
+        Self(JobQueue::new())
     }
 
-    fn queue(&self) -> &Waiting<Job> {
+    fn queue(&self) -> &JobQueue<Job> {
         &self.0
     }
 
@@ -63,14 +63,14 @@ impl Line for NotifiesFirst {
 }
 
 /// Leaves jobs that it could not run where the writer does not look.
-pub(crate) struct RousesNobody(Waiting<Job>);
+pub(crate) struct RousesNobody(JobQueue<Job>);
 
 impl Line for RousesNobody {
     fn new() -> Self {
-        Self(Waiting::new())
+        Self(JobQueue::new())
     }
 
-    fn queue(&self) -> &Waiting<Job> {
+    fn queue(&self) -> &JobQueue<Job> {
         &self.0
     }
 
@@ -78,14 +78,14 @@ impl Line for RousesNobody {
 }
 
 /// Puts earlier jobs back behind later ones.
-pub(crate) struct PutsBackLast(Waiting<Job>);
+pub(crate) struct PutsBackLast(JobQueue<Job>);
 
 impl Line for PutsBackLast {
     fn new() -> Self {
-        Self(Waiting::new())
+        Self(JobQueue::new())
     }
 
-    fn queue(&self) -> &Waiting<Job> {
+    fn queue(&self) -> &JobQueue<Job> {
         &self.0
     }
 
@@ -140,7 +140,7 @@ impl<L: Line> Office<L> {
         self.ledger().take().expect("there is one writer")
     }
 
-    fn write(queue: &Waiting<Job>, done: &mut [usize; CALLERS]) {
+    fn write(queue: &JobQueue<Job>, done: &mut [usize; CALLERS]) {
         let jobs = queue.take();
         let unwaited = jobs.iter().filter(|job| job.reply.is_none()).count();
         for Job { caller, number, reply } in jobs {

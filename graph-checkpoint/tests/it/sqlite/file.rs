@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver, SqliteStore, care};
+use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver, SqliteStore, maintenance};
 use superstep_core::checkpoint::{
     AnsweredBy, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, Emitted, StoreError,
 };
@@ -270,7 +270,7 @@ fn a_pipe_or_a_device_is_no_checkpoint_file() {
             assert_eq!(SqliteSaver::open(&path).await.unwrap_err().to_string(), expected);
             assert_eq!(SqliteStore::open(&path).await.map(drop).unwrap_err().to_string(), expected);
             assert_eq!(SqliteReader::open(&path).unwrap_err().to_string(), expected);
-            assert_eq!(care::verify(&path).unwrap_err().to_string(), expected);
+            assert_eq!(maintenance::verify(&path).unwrap_err().to_string(), expected);
         }
     });
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use superstep_checkpoint::{SqliteReader, SqliteSaver, care, portable};
+use superstep_checkpoint::{CheckpointReader, SqliteReader, SqliteSaver, maintenance, portable};
 use superstep_core::checkpoint::{At, CheckpointerExt, StoreError};
 
 use crate::material::*;
@@ -170,21 +170,21 @@ fn use_it(path: &Path) -> Vec<StoreError> {
             errors.extend(portable::export(&reader, &name).err());
         }
     }
-    errors.extend(care::verify(path).err());
-    errors.extend(care::usage(path).err());
-    let care = |error: care::CareError, errors: &mut Vec<StoreError>| {
-        if let care::CareError::Store(error) = error {
+    errors.extend(maintenance::verify(path).err());
+    errors.extend(maintenance::usage(path).err());
+    let care = |error: maintenance::MaintenanceError, errors: &mut Vec<StoreError>| {
+        if let maintenance::MaintenanceError::Store(error) = error {
             errors.push(error);
         }
     };
     let patience = Duration::from_millis(20);
-    let retention = care::Retention::new().keep_last(2);
+    let retention = maintenance::Retention::new().keep_last(2);
     for error in [
-        care::collectable(path).err(),
-        care::prunable(path, &retention).err(),
-        care::prune(path, &retention, patience).err(),
-        care::collect(path, patience).err(),
-        care::vacuum(path, patience).err(),
+        maintenance::collectable(path).err(),
+        maintenance::prunable(path, &retention).err(),
+        maintenance::prune(path, &retention, patience).err(),
+        maintenance::collect(path, patience).err(),
+        maintenance::vacuum(path, patience).err(),
     ] {
         error.into_iter().for_each(|error| care(error, &mut errors));
     }

@@ -3,10 +3,10 @@
 
 mod damage;
 mod deletion;
+mod encrypted;
 mod file;
 mod full;
 mod hostile;
 mod kill;
 mod reader;
-mod sealed;
 mod sharing;

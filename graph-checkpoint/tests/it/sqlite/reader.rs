@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use superstep_checkpoint::{Located, SqliteReader, SqliteSaver};
+use superstep_checkpoint::{CheckpointReader, Located, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Commit, Committed, StoreError};
 
 use super::file::{BACK_TO_1, BACK_TO_2, BACK_TO_3, BACK_TO_4};

@@ -10,6 +10,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::found::{Chains, Found, values};
 use super::leases::Leases;
+use super::writing::Changes;
 use crate::checkpoint::codec::same_content;
 use crate::checkpoint::commit::{Carried, Commit};
 use crate::checkpoint::name::CheckpointName;
@@ -30,6 +31,7 @@ pub(super) struct Store {
     newest: Option<CheckpointId>,
     pub(super) threads: HashMap<ThreadId, Thread>,
     pub(super) leases: Leases,
+    pub(super) changes: Changes,
 }
 
 /// The checkpoints; those that were deleted leave a gap.

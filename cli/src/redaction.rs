@@ -1,0 +1,183 @@
+//! What of a thread is secret: its fields, and their texts in what nodes did and said. The outcome of an effect is often
+//! what a secret field holds next.
+
+use superstep_core::checkpoint::{
+    AskRecord, At, Carried, Checkpoint, EffectOutcome, EffectRecord, Emitted, EmittedEvent, FailureRecord,
+    Loaded, SecretPast, StepRecord, StoreError,
+};
+use superstep_core::error::ErrorReport;
+use superstep_core::id::ThreadId;
+use superstep_core::run::Difference;
+use superstep_core::state::{Json, SecretFields, SecretTexts};
+use superstep_inspect::Blame;
+
+use super::failure::Failure;
+use super::source::{CheckpointRef, Source};
+
+/// Knows what is secret on a thread, above it and in its subgraphs, and hides the texts.
+#[derive(Debug, Default)]
+pub(super) struct Redaction {
+    past: SecretPast,
+    /// Whether anything in the file is secret.
+    is_needed: bool,
+}
+
+impl Redaction {
+    /// Learns what a thread's secret fields ever held, up to its head and up to a place. Of a file where nothing is secret
+    /// no thread is read.
+    pub(super) fn of(
+        source: &Source,
+        thread: &ThreadId,
+        place: Option<&CheckpointRef>,
+    ) -> Result<Self, Failure> {
+        Ok(Self::learned(source, thread, place)?)
+    }
+
+    fn learned(
+        source: &Source,
+        thread: &ThreadId,
+        place: Option<&CheckpointRef>,
+    ) -> Result<Self, StoreError> {
+        // A schema that is damaged may have had one.
+        if source.reader.schemas().is_ok_and(|schemas| SecretFields::of(&schemas).is_empty()) {
+            return Ok(Self::default());
+        }
+        let ends = place.map(CheckpointRef::at).into_iter().chain([At::Head]);
+        let mut past = SecretPast::of(thread.clone(), ends);
+        while let Some((thread, from, limit)) = past.wanted() {
+            let steps = match source.reader.steps(&thread, &from, limit) {
+                // Deleted in the meantime.
+                Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
+                steps => steps?,
+            };
+            past.add(&steps);
+        }
+        Ok(Self { past, is_needed: true })
+    }
+
+    /// The fields that are secret on the thread of a place, and those that ever were. Where its past is damaged, those of all
+    /// states in the file: what of the thread is whole can be shown all the same.
+    pub(super) fn fields_at(source: &Source, place: &CheckpointRef) -> Result<SecretFields, Failure> {
+        match Self::learned(source, &place.thread, Some(place)) {
+            Err(StoreError::Corrupt { .. }) => Ok(SecretFields::of(&source.reader.schemas()?)),
+            learned => Ok(learned?.fields().clone()),
+        }
+    }
+
+    /// What is secret on the thread of a place.
+    pub(super) fn at(source: &Source, place: &CheckpointRef) -> Result<Self, Failure> {
+        Self::of(source, &place.thread, Some(place))
+    }
+
+    /// The fields that are secret, and those that ever were.
+    pub(super) fn fields(&self) -> &SecretFields {
+        self.past.fields()
+    }
+
+    pub(super) fn texts(&self) -> &SecretTexts {
+        self.past.texts()
+    }
+
+    pub(super) fn in_loaded(&self, loaded: &mut Loaded) {
+        self.in_checkpoint(&mut loaded.checkpoint);
+        loaded.failures.iter_mut().for_each(|failure| self.in_failure(failure));
+        loaded.asks.iter_mut().for_each(|ask| self.in_ask(ask));
+        loaded.effects.iter_mut().for_each(|effect| self.in_effect(effect));
+    }
+
+    pub(super) fn in_step(&self, step: &mut StepRecord) {
+        self.in_checkpoint(&mut step.checkpoint);
+        let Carried { failures, asks, effects, .. } = &mut step.work;
+        failures.iter_mut().for_each(|failure| self.in_failure(failure));
+        asks.iter_mut().for_each(|ask| self.in_ask(ask));
+        effects.iter_mut().for_each(|effect| self.in_effect(effect));
+        step.emitted.iter_mut().for_each(|(_, emitted)| self.in_emitted(emitted));
+    }
+
+    pub(super) fn in_ask(&self, ask: &mut AskRecord) {
+        let default = ask.deadline.as_mut().map(|deadline| &mut deadline.default);
+        let values = [&mut ask.question].into_iter().chain(default).chain(&mut ask.answer);
+        match self.is_needed && !self.past.knows_who_asked(ask.id, &ask.path) {
+            true => values.for_each(|value| *value = hidden()),
+            false => values.for_each(|value| self.in_value(value)),
+        }
+    }
+
+    pub(super) fn in_effect(&self, effect: &mut EffectRecord) {
+        self.in_text(&mut effect.id.key);
+        match &mut effect.outcome {
+            Some(EffectOutcome::Ok(value)) => self.in_value(value),
+            Some(EffectOutcome::Err(text)) => self.in_text(text),
+            None => {}
+        }
+    }
+
+    /// How a replay differs from what is recorded.
+    pub(super) fn in_difference(&self, difference: &mut Difference) {
+        match difference {
+            Difference::EffectNotRecorded { key, recorded_key, .. } => {
+                [key].into_iter().chain(recorded_key).for_each(|text| self.in_text(text));
+            }
+            Difference::EffectNotReached { key, .. } | Difference::NotRunnable { reason: key } => {
+                self.in_text(key);
+            }
+            Difference::Question { key, question } => {
+                self.in_text(key);
+                self.in_value(question);
+            }
+            Difference::Failed { error } => self.in_error(error),
+            Difference::Value { recorded, replayed, .. } => {
+                recorded.iter_mut().chain(replayed).for_each(|value| self.in_value(value));
+            }
+            _ => {}
+        }
+    }
+
+    /// Redacts the items that the authors of a value were given.
+    pub(super) fn in_blame(&self, blame: &mut Blame) {
+        let overwrote = blame.overwrote.iter_mut().map(|overwritten| &mut overwritten.author);
+        let authors = [&mut blame.author].into_iter().chain(overwrote);
+        authors.filter_map(|author| author.item.as_mut()).for_each(|item| self.texts().hide_value(item));
+    }
+
+    fn in_checkpoint(&self, checkpoint: &mut Checkpoint) {
+        checkpoint.metadata.values_mut().for_each(|value| self.in_value(value));
+        let tasks = checkpoint.frontier.tasks.iter_mut().filter(|task| !task.node.is_start());
+        tasks.filter_map(|task| task.input.as_mut()).for_each(|input| self.in_value(input));
+        let handled = checkpoint.tasks.iter_mut().filter_map(|task| task.handled.as_mut());
+        handled.for_each(|handled| self.in_error(&mut handled.error));
+    }
+
+    fn in_failure(&self, failure: &mut FailureRecord) {
+        self.in_error(&mut failure.error);
+    }
+
+    fn in_emitted(&self, emitted: &mut Emitted) {
+        for event in &mut emitted.events {
+            match event {
+                EmittedEvent::Custom { data: value, .. } | EmittedEvent::Message { chunk: value, .. } => {
+                    self.in_value(value);
+                }
+            }
+        }
+    }
+
+    fn in_error(&self, error: &mut ErrorReport) {
+        [&mut error.message].into_iter().chain(&mut error.causes).for_each(|text| self.in_text(text));
+    }
+
+    /// What is no JSON is shown by nobody.
+    fn in_value(&self, value: &mut Json) {
+        if let Ok(hidden) = self.texts().hide(value) {
+            *value = hidden;
+        }
+    }
+
+    fn in_text(&self, text: &mut String) {
+        *text = self.texts().hide_text(text);
+    }
+}
+
+fn hidden() -> Json {
+    Json::encode(SecretTexts::HIDDEN).expect("a text has a JSON form")
+}

@@ -1,0 +1,73 @@
+//! What model calls used.
+
+use serde::{Deserialize, Serialize};
+
+use superstep_core::checkpoint::{EffectOutcome, EffectRecord};
+
+use super::page::{Page, plain};
+
+/// What model calls used, and how long they took. A model call is an effect whose outcome says so: it has a member `usage`
+/// with `input_tokens` and `output_tokens`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct TokenUsage {
+    model_calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    elapsed_ms: u64,
+}
+
+/// What the outcome of a model call says of itself.
+#[derive(Deserialize)]
+struct ModelCall {
+    usage: Tokens,
+    #[serde(default)]
+    elapsed_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+impl TokenUsage {
+    /// What effects used; nothing if no model call is among them.
+    pub(super) fn by(effects: &[EffectRecord]) -> Option<Self> {
+        let outcomes = effects.iter().filter_map(|effect| match &effect.outcome {
+            Some(EffectOutcome::Ok(value)) => value.decode::<ModelCall>().ok(),
+            _ => None,
+        });
+        Self::sum(outcomes.map(|ModelCall { usage, elapsed_ms }| Self {
+            model_calls: 1,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            elapsed_ms,
+        }))
+    }
+
+    /// All of these together; nothing if there is none.
+    pub(super) fn sum(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+        all.into_iter().reduce(|sum, more| Self {
+            model_calls: sum.model_calls.saturating_add(more.model_calls),
+            input_tokens: sum.input_tokens.saturating_add(more.input_tokens),
+            output_tokens: sum.output_tokens.saturating_add(more.output_tokens),
+            elapsed_ms: sum.elapsed_ms.saturating_add(more.elapsed_ms),
+        })
+    }
+
+    /// The tokens, for a column: those that were read and those that were written.
+    pub(super) fn tokens(self) -> String {
+        format!("{}+{}", self.input_tokens, self.output_tokens)
+    }
+
+    /// Shows it, after what it is the sum of.
+    pub(super) fn show(self, page: &mut Page, of: &str) {
+        let Self { model_calls, input_tokens, output_tokens, elapsed_ms } = self;
+        let calls =
+            if model_calls == 1 { "1 model call".into() } else { format!("{model_calls} model calls") };
+        let seconds = std::time::Duration::from_millis(elapsed_ms).as_secs_f64();
+        page.line([plain(format!(
+            "{of}{calls}: {input_tokens} tokens read, {output_tokens} written, {seconds:.1} s"
+        ))]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Prunes older checkpoints in the background, on a thread and a connection of its own.
+//!
+//! A pass looks at the whole file, so the more a pass left the later comes the next: what a checkpoint costs stays the same
+//! however large the file is. It writes in short transactions, for which it queues like another program.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use superstep_core::checkpoint::StoreError;
+
+use crate::connection::Connection;
+use crate::durability::Durability;
+use crate::error::FileError;
+use crate::file::File;
+use crate::maintenance::{Collected, MaintenanceError, Pruned, Retained, retention_pass};
+use crate::saver::SqliteSaver;
+
+impl SqliteSaver {
+    /// Takes out now what need not stay, by what the options say of [retention](crate::SqliteOptions::retention), instead of when it
+    /// is time for that. Waits for a pass that is under way.
+    ///
+    /// # Errors
+    /// Those of [`maintenance::prune`](crate::maintenance::prune()).
+    pub async fn retain(&self) -> Result<(Pruned, Collected), MaintenanceError> {
+        let Some(pruner) = self.pruner() else { return Ok(Default::default()) };
+        let pass = pruner.pass();
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let passed = runtime.spawn_blocking(pass);
+                passed.await.map_err(|error| StoreError::Io(Box::new(error)))?
+            }
+            Err(_) => pass(),
+        }
+    }
+
+    /// Returns what the saver has pruned by itself; `None` if it prunes nothing.
+    #[must_use]
+    pub fn retained(&self) -> Option<Retained> {
+        self.pruner().map(BackgroundPruner::done)
+    }
+}
+
+/// The background pruning of older checkpoints of a file.
+pub(crate) struct BackgroundPruner {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    file: File,
+    /// The number of checkpoints to be committed until the next pass.
+    left: AtomicI64,
+    closing: AtomicBool,
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+    /// Held by whoever makes a pass; open once one was made.
+    connection: Mutex<Option<Connection>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    is_due: bool,
+    done: Retained,
+}
+
+impl BackgroundPruner {
+    /// One for a file whose options say what stays; `None` where they say nothing, or where nobody else may write to it.
+    pub(crate) fn start(file: &File) -> Result<Option<Self>, StoreError> {
+        let options = &file.options;
+        let is_shared = file.path.is_some() && options.durability != Durability::Exit;
+        if options.retention.keeps_all() || !is_shared {
+            return Ok(None);
+        }
+        let shared = Arc::new(Shared {
+            file: file.clone(),
+            left: AtomicI64::new(options.retain_every.into()),
+            closing: AtomicBool::new(false),
+            waiting: Mutex::default(),
+            wake: Condvar::new(),
+            connection: Mutex::default(),
+        });
+        let serving = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("superstep-retention".into())
+            .spawn(move || serving.serve())
+            .map_err(FileError::Spawn)?;
+        Ok(Some(Self { shared, thread: Some(thread) }))
+    }
+
+    /// A checkpoint was committed.
+    pub(crate) fn committed(&self) {
+        if self.shared.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.shared.waiting().is_due = true;
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Returns the work done so far.
+    pub(crate) fn done(&self) -> Retained {
+        self.shared.waiting().done.clone()
+    }
+
+    /// Makes a pass, on whatever thread it is called.
+    pub(crate) fn pass(
+        &self,
+    ) -> impl FnOnce() -> Result<(Pruned, Collected), MaintenanceError> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || shared.pass()
+    }
+}
+
+impl Drop for BackgroundPruner {
+    /// A pass ends with the transaction that is under way.
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::Relaxed);
+        // Whoever is about to wait has seen it, or is woken.
+        drop(self.shared.waiting());
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    fn serve(&self) {
+        loop {
+            let waiting = self.waiting();
+            let is_idle = |waiting: &mut Waiting| !waiting.is_due && !self.is_closing();
+            let mut waiting = self.wake.wait_while(waiting, is_idle).unwrap_or_else(PoisonError::into_inner);
+            waiting.is_due = false;
+            drop(waiting);
+            if self.is_closing() {
+                return;
+            }
+            // What it fails of is told by `done`.
+            let _told = self.pass();
+        }
+    }
+
+    fn pass(&self) -> Result<(Pruned, Collected), MaintenanceError> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let every = i64::from(self.file.options.retain_every);
+        let passed = retention_pass::pass(&self.file, &mut connection, || self.is_closing());
+        let mut waiting = self.waiting();
+        let done = &mut waiting.done;
+        match passed {
+            Ok(passed) => {
+                done.passes += 1;
+                done.checkpoints += passed.pruned.checkpoints;
+                done.failed = None;
+                self.left.store(every.max(passed.left.cast_signed() / 2), Ordering::Relaxed);
+                Ok((passed.pruned, passed.collected))
+            }
+            Err(error) => {
+                *connection = None;
+                done.failed = Some(error.to_string());
+                self.left.store(every, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Reading checkpoints, wherever they are kept.
+
+use std::collections::BTreeMap;
+
+use superstep_core::checkpoint::{
+    At, LeaseRecord, Loaded, NamedCheckpoint, Page, PastScan, Scan, StepRecord, StoreError, Summary,
+    ThreadScan, ThreadSummary,
+};
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::state::{Json, Schema};
+use superstep_core::testing::Journal;
+
+use crate::connection::Connection;
+use crate::error::FileError;
+use crate::read::overview::{self, Located, ThreadSize};
+use crate::read::subgraphs::{self, Subgraph};
+use crate::read::threads::{self, ThreadList};
+use crate::read::{lineage, named, reader, steps};
+use crate::write::lease;
+
+/// Takes the page of the kind that was asked for.
+macro_rules! page {
+    ($page:expr, $kind:ident) => {
+        match $page? {
+            Page::$kind(rows) => Ok(rows),
+            _ => Err(FileError::OtherPage(stringify!($kind)).into()),
+        }
+    };
+}
+
+/// Reads checkpoints without writing: what the command line and other tools know of a place where checkpoints are kept.
+///
+/// [`load`](Self::load) and [`scan`](Self::scan) are those of a
+/// [`Checkpointer`](superstep_core::checkpoint::Checkpointer); the other required methods tell what only tools ask for.
+/// Calls block; each reads one consistent state. A [`SqliteReader`](crate::SqliteReader) reads a file that may belong to
+/// others, and [`SqliteSaver::reader`](crate::SqliteSaver::reader) gives one for the file that a program has open.
+pub trait CheckpointReader {
+    /// Reads a checkpoint with its values and the work on top of it; `None` when the thread has none.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads. And
+    /// [`StoreError::NoCheckpoint`].
+    fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError>;
+
+    /// Lists what a [`Scan`] asks for.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    fn scan(&self, scan: &Scan) -> Result<Page, StoreError>;
+
+    /// Lists all threads, and those that are damaged beside the others.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads), but for damage of single threads.
+    fn list_threads(&self) -> Result<ThreadList, StoreError>;
+
+    /// Returns the size of each thread's own data, by the names of threads, those of subgraphs among them. Threads whose
+    /// rows are damaged are left out.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError>;
+
+    /// Lists the subgraphs that the tasks of a thread have run, finished ones too, by their nodes and in the order in which they
+    /// were planned. Each has a thread of its own, which is read like any other; subgraphs of that one are listed with its id.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError>;
+
+    /// Finds the first checkpoint of the past of each thread. Unless older ones were pruned, that is its first input; a fork's
+    /// is that of the thread that it was forked from. Damaged threads are left out.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn first_checkpoints(&self) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError>;
+
+    /// Returns the graph that a checkpoint was planned with, as it is stored.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError>;
+
+    /// Returns the schemas of all states, those of deleted threads among them.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn schemas(&self) -> Result<Vec<Schema>, StoreError>;
+
+    /// Finds the checkpoints whose ids begin or end with these hexadecimal digits, or whose ids' last eight digits begin
+    /// with them, oldest first and at most `limit` of them. Dashes may be left out.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError>;
+
+    /// Lists all threads, by name. See [`Scan::Threads`].
+    ///
+    /// # Errors
+    /// Those of [`scan`](Self::scan).
+    fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
+        page!(self.scan(&Scan::Threads(ThreadScan::default())), Threads)
+    }
+
+    /// Lists a thread's past. See [`Scan::History`].
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    fn history(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        page!(self.scan(&Scan::History(past(thread, from, limit))), Summaries)
+    }
+
+    /// Reads what happened to a thread. See [`Scan::Steps`].
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    fn steps(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
+        page!(self.scan(&Scan::Steps(past(thread, from, limit))), Steps)
+    }
+
+    /// Lists the tree that a thread is part of. See [`Scan::Lineage`].
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+        page!(self.scan(&Scan::Lineage { thread: thread.clone() }), Summaries)
+    }
+
+    /// Lists the names that a thread has for checkpoints. See [`Scan::Names`].
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        page!(self.scan(&Scan::Names { thread: thread.clone() }), Names)
+    }
+
+    /// Lists the leases of threads. See [`Scan::Leases`].
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
+        page!(self.scan(&Scan::Leases), Leases)
+    }
+
+    /// Reads the journal of what led to a checkpoint, for tests. That of a thread that does not exist is empty.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    fn journal(&self, thread: ThreadId, to: At) -> Result<Journal, StoreError> {
+        let mut journal = Journal::new(thread, to);
+        while let Some((thread, at)) = journal.wanted() {
+            journal.add(self.steps(&thread, &at, usize::MAX)?);
+        }
+        Ok(journal)
+    }
+}
+
+fn past(thread: &ThreadId, from: &At, limit: usize) -> PastScan {
+    PastScan { thread: thread.clone(), from: from.clone(), limit }
+}
+
+/// Something that lends a connection for reading.
+pub(crate) trait Snapshots {
+    /// Runs `read` on one snapshot.
+    fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError>;
+}
+
+impl<S: Snapshots> CheckpointReader for S {
+    fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError> {
+        self.read(|connection| Ok(reader::load(connection, thread, at, None)?.loaded()))
+    }
+
+    fn scan(&self, wanted: &Scan) -> Result<Page, StoreError> {
+        self.read(|connection| scan(connection, wanted))
+    }
+
+    fn list_threads(&self) -> Result<ThreadList, StoreError> {
+        self.read(threads::list)
+    }
+
+    fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
+        self.read(overview::sizes)
+    }
+
+    fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError> {
+        self.read(|connection| subgraphs::subgraphs(connection, thread))
+    }
+
+    fn first_checkpoints(&self) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError> {
+        self.read(lineage::first_checkpoints)
+    }
+
+    fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError> {
+        self.read(|connection| overview::topology(connection, thread, at))
+    }
+
+    fn schemas(&self) -> Result<Vec<Schema>, StoreError> {
+        self.read(overview::schemas)
+    }
+
+    fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {
+        self.read(|connection| overview::locate(connection, digits, limit))
+    }
+}
+
+/// Lists what a scan asks for.
+pub(crate) fn scan(connection: &Connection, scan: &Scan) -> Result<Page, StoreError> {
+    Ok(match scan {
+        Scan::Threads(scan) => Page::Threads(threads::threads(connection, scan)?),
+        Scan::Asks { graph } => Page::Asks(threads::open_asks(connection, graph)?),
+        Scan::History(PastScan { thread, from, limit }) => {
+            Page::Summaries(reader::history(connection, thread, from, *limit)?)
+        }
+        Scan::Steps(PastScan { thread, from, limit }) => {
+            Page::Steps(steps::steps(connection, thread, from, *limit)?)
+        }
+        Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread)?),
+        Scan::Names { thread } => Page::Names(named::names(connection, thread)?),
+        Scan::Leases => Page::Leases(lease::all(connection)?),
+    })
+}

@@ -1,0 +1,65 @@
+//! Replaces encryption in a program that was built without it.
+
+#[path = "cell.rs"]
+mod cell;
+
+use std::convert::Infallible;
+
+use rusqlite::Connection;
+use superstep_core::checkpoint::{KeyProblem, StoreError};
+
+pub(crate) use cell::{Cell, is_sealed};
+
+use crate::error::{keys, sqlite};
+
+/// There are no keys.
+pub(crate) type SharedKeys = Infallible;
+
+/// No text is encrypted, which is all that there is to say.
+pub(crate) enum Phase {
+    Whole,
+}
+
+/// Nothing is encrypted.
+pub(crate) enum Encryption {}
+
+impl Encryption {
+    /// Refuses a file that is encrypted.
+    pub(crate) fn attach(
+        connection: &Connection,
+        _keys: Option<&SharedKeys>,
+        file: &str,
+        _alone: bool,
+    ) -> Result<Option<Self>, StoreError> {
+        let sql = "SELECT EXISTS(SELECT 1 FROM seal)";
+        match connection.query_row(sql, [], |row| row.get(0)).map_err(sqlite)? {
+            false => Ok(None),
+            true => Err(keys(file, KeyProblem::NotBuiltIn)),
+        }
+    }
+
+    /// Encrypts nothing.
+    pub(crate) fn begin(_: &Connection, keys: &SharedKeys, _: &str, _: Phase) -> Result<(), StoreError> {
+        match *keys {}
+    }
+
+    pub(crate) fn encrypt(&self, _: &Connection, _: &str, _: &Cell) -> Result<String, StoreError> {
+        match *self {}
+    }
+
+    pub(crate) fn encrypt_long(&self, _: &Connection, _: &str, _: &Cell) -> Result<Vec<u8>, StoreError> {
+        match *self {}
+    }
+
+    pub(crate) fn decrypt_long(&self, _: &Connection, _: &[u8], _: &Cell) -> Result<String, StoreError> {
+        match *self {}
+    }
+
+    pub(crate) fn decrypt(&self, _: &Connection, _: &str, _: &Cell) -> Result<String, StoreError> {
+        match *self {}
+    }
+
+    pub(crate) fn digest(&self, _: &str) -> blake3::Hash {
+        match *self {}
+    }
+}

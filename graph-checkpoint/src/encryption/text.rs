@@ -1,0 +1,94 @@
+//! Encrypted texts: what they look like, as texts and, where they are long, as bytes.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use chacha20poly1305::{AeadInOut, Tag, XChaCha20Poly1305, XNonce};
+use superstep_core::checkpoint::StoreError;
+
+use super::cell::MARK;
+use super::random;
+use crate::error::corrupt;
+
+const NONCE: usize = 24;
+const TAG: usize = 16;
+
+/// Returns the beginning of texts that are encrypted with the key of this number.
+pub(super) fn prefix(number: i64) -> String {
+    format!("{MARK}{number}.")
+}
+
+/// The number of the key that a text is encrypted with, and the rest of it.
+pub(super) fn parts(stored: &str) -> Option<(i64, &str)> {
+    let (number, sealed) = stored.strip_prefix(MARK)?.split_once('.')?;
+    Some((number.parse().ok()?, sealed))
+}
+
+/// The same of one that is encrypted as bytes.
+pub(super) fn parts_of_bytes(stored: &[u8]) -> Option<(i64, &[u8])> {
+    let end = stored.iter().position(|byte| *byte == b'.')?;
+    let (prefix, sealed) = (std::str::from_utf8(&stored[..=end]).ok()?, &stored[end + 1..]);
+    Some((parts(prefix)?.0, sealed))
+}
+
+pub(super) fn encrypt(
+    cipher: &XChaCha20Poly1305,
+    number: i64,
+    text: &str,
+    authenticated: &[u8],
+) -> Result<String, StoreError> {
+    let sealed = sealed_behind(String::new(), cipher, text, authenticated)?;
+    let mut stored = prefix(number);
+    STANDARD_NO_PAD.encode_string(&sealed, &mut stored);
+    Ok(stored)
+}
+
+/// The same as bytes.
+pub(super) fn encrypt_as_bytes(
+    cipher: &XChaCha20Poly1305,
+    number: i64,
+    text: &str,
+    authenticated: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    sealed_behind(prefix(number), cipher, text, authenticated)
+}
+
+/// The nonce, the ciphertext and the tag, behind a prefix.
+fn sealed_behind(
+    prefix: String,
+    cipher: &XChaCha20Poly1305,
+    text: &str,
+    authenticated: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    let nonce: [u8; NONCE] = random()?;
+    let mut sealed = prefix.into_bytes();
+    sealed.reserve_exact(NONCE + text.len() + TAG);
+    sealed.extend_from_slice(&nonce);
+    let begin = sealed.len();
+    sealed.extend_from_slice(text.as_bytes());
+    let tag = cipher
+        .encrypt_inout_detached(&XNonce::from(nonce), authenticated, (&mut sealed[begin..]).into())
+        .map_err(|_| corrupt("a text", "it is too long to be encrypted"))?;
+    sealed.extend_from_slice(&tag);
+    Ok(sealed)
+}
+
+/// The text, unless it was encrypted with another key or for something else, or was changed since.
+pub(super) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8]) -> Option<String> {
+    open_bytes(cipher, STANDARD_NO_PAD.decode(sealed).ok()?, authenticated)
+}
+
+/// The same of one that is encrypted as bytes.
+pub(super) fn open_bytes(
+    cipher: &XChaCha20Poly1305,
+    mut sealed: Vec<u8>,
+    authenticated: &[u8],
+) -> Option<String> {
+    let end = sealed.len().checked_sub(TAG).filter(|end| *end >= NONCE)?;
+    let nonce: [u8; NONCE] = sealed[..NONCE].try_into().ok()?;
+    let tag = Tag::try_from(&sealed[end..]).ok()?;
+    let text = &mut sealed[NONCE..end];
+    cipher.decrypt_inout_detached(&XNonce::from(nonce), authenticated, text.into(), &tag).ok()?;
+    sealed.truncate(end);
+    sealed.drain(..NONCE);
+    String::from_utf8(sealed).ok()
+}

@@ -1,0 +1,275 @@
+//! Deletes unreferenced data.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use rusqlite::Row;
+use serde::Serialize;
+use superstep_core::checkpoint::StoreError;
+
+use super::error::MaintenanceError;
+use super::writing::{Keyless, open, refuse_malformed, write};
+use crate::connection::Connection;
+use crate::error::sqlite;
+use crate::file::checkpoint_file::CheckpointFile;
+use crate::history::long_texts::BODY_BYTES;
+use crate::history::row_texts::REFERRING;
+use crate::history::rows::CheckpointRow;
+use crate::history::segment::{SEGMENT, Segment};
+use crate::sqlite_reader::SqliteReader;
+use crate::write::delete::{references, segments};
+
+/// The amounts of unreferenced data that were found or deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collected {
+    /// Long texts that nothing refers to.
+    pub bodies: u64,
+    /// Segments, the operations of many versions in one row, that nothing refers to.
+    pub segments: u64,
+    /// Questions, effects and other work that no reader sees: begun on a checkpoint that is not the latest any more, or
+    /// on none that is there.
+    pub work: u64,
+    /// Entries of the index on ids that lead to nothing, and rows that hold the place of an old deletion.
+    pub remains: u64,
+    /// The bytes that the texts of all these take.
+    pub bytes: u64,
+}
+
+impl Collected {
+    /// Returns `true` if all amounts are zero.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A table of work.
+struct Work {
+    table: &'static str,
+    /// Which of its rows `w` stand on nothing that is there.
+    lost: &'static str,
+    /// The column that says how the work ended. Work that did not end counts on the latest checkpoint of its thread only.
+    end: Option<&'static str>,
+    /// The bytes of a row's texts.
+    bytes: &'static str,
+}
+
+/// Results of tasks have no end: they stay to be looked at.
+const WORK: [Work; 4] = [
+    Work { table: "pending", lost: LOST, end: None, bytes: "octet_length(text)" },
+    Work {
+        table: "ask",
+        lost: LOST,
+        end: Some("answer"),
+        bytes: "octet_length(text) + coalesce(octet_length(fallback), 0) + coalesce(octet_length(answer), 0)",
+    },
+    Work {
+        table: "effect",
+        lost: LOST,
+        end: Some("outcome"),
+        bytes: "octet_length(name) + octet_length(key) + coalesce(octet_length(outcome), 0)",
+    },
+    Work {
+        table: "emitted",
+        lost: "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.checkpoint AND c.thread <> 0)",
+        end: None,
+        bytes: "octet_length(text)",
+    },
+];
+
+const LOST: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
+                    OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
+const PASSED: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)";
+
+impl Work {
+    /// Which of its rows no reader sees.
+    fn unseen(&self) -> String {
+        let lost = self.lost;
+        self.end.map_or_else(|| lost.into(), |end| format!("{lost} OR (w.{end} IS NULL AND {PASSED})"))
+    }
+}
+
+/// Places in the store's order that were held by deletions, but for the latest: that keeps its number from being given
+/// twice.
+const PLACES: &str = "thread = 0 AND changes = '[]' AND seq < (SELECT max(seq) FROM checkpoint)";
+
+/// Entries of the index on ids that lead to no checkpoint.
+const STRAY: &str = "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = locator.seq)";
+
+/// So many long texts are taken out at a time, so that nobody who writes waits for long.
+const AT_A_TIME: usize = 256;
+
+/// Tells what [`collect`] would take out of the file at `path`, which may have any format, without touching it.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when the file is malformed or what refers to long texts cannot be read, and those of opening it.
+pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, MaintenanceError> {
+    let told = SqliteReader::open(file)?.read(|connection| {
+        refuse_malformed(connection)?;
+        let mut told = small(connection)?;
+        let unused = Unused::find(connection)?;
+        told.bodies = unused.bodies.len() as u64;
+        told.segments = unused.segments.len() as u64;
+        told.bytes += unused.bodies.values().chain(unused.segments.values()).sum::<u64>();
+        Ok(told)
+    })?;
+    Ok(told)
+}
+
+/// Takes out of the file at `path` what nobody needs. No thread, checkpoint, value or result changes.
+///
+/// Programs may use the file: the work is done in short transactions, and what somebody begins to refer to meanwhile
+/// stays. Schemas and wirings of graphs stay always: they are small, and a program that has just started relies on its
+/// own. The file keeps its size until [`vacuum`](super::vacuum()).
+///
+/// # Errors
+/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`], and
+/// [`MaintenanceError::Store`], also before anything is written when SQLite finds the file malformed. What was taken out before stays out.
+pub fn collect(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Collected, MaintenanceError> {
+    collect_in(&open(file.into(), Keyless::Refused, patience)?, patience)
+}
+
+pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<Collected, MaintenanceError> {
+    let mut told = write(connection, patience, |connection| {
+        let told = small(connection)?;
+        for work in &WORK {
+            execute(connection, &format!("DELETE FROM {} AS w WHERE {}", work.table, work.unseen()))?;
+        }
+        execute(connection, &format!("DELETE FROM checkpoint WHERE {PLACES}"))?;
+        execute(connection, &format!("DELETE FROM locator WHERE {STRAY}"))?;
+        Ok(told)
+    })?;
+    collect_unused(connection, &mut told, patience)?;
+    Ok(told)
+}
+
+/// Takes out what is stored once for many that refer to it, where nobody does.
+pub(super) fn collect_unused(
+    connection: &Connection,
+    told: &mut Collected,
+    patience: Duration,
+) -> Result<(), MaintenanceError> {
+    // What is unused is looked for without a lock, and looked at again with one.
+    let mut unused = crate::file::snapshot(connection, Unused::find)?;
+    let found: Vec<i64> = unused.segments.keys().copied().collect();
+    for some in found.chunks(AT_A_TIME) {
+        write(connection, patience, |connection| {
+            for id in some {
+                execute(connection, &format!("DELETE FROM segment WHERE id = {id}"))?;
+                told.segments += 1;
+                told.bytes += unused.segments[id];
+            }
+            Ok(())
+        })?;
+    }
+    let found: Vec<i64> = unused.bodies.keys().copied().collect();
+    for some in found.chunks(AT_A_TIME) {
+        write(connection, patience, |connection| {
+            unused.spare_newly_used(connection)?;
+            let mut delete = connection.prepare_cached("DELETE FROM body WHERE id = ?").map_err(sqlite)?;
+            for id in some {
+                if let Some(bytes) = unused.bodies.remove(id) {
+                    delete.execute([id]).map_err(sqlite)?;
+                    told.bodies += 1;
+                    told.bytes += bytes;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Counts the unreferenced data other than long texts and segments.
+fn small(connection: &Connection) -> Result<Collected, StoreError> {
+    let mut told = Collected::default();
+    for work in &WORK {
+        let (Work { table, bytes, .. }, unseen) = (work, work.unseen());
+        let sql = format!("SELECT count(*), coalesce(sum({bytes}), 0) FROM {table} AS w WHERE {unseen}");
+        let (rows, bytes) = counted(connection, &sql)?;
+        told.work += rows;
+        told.bytes += bytes;
+    }
+    let (places, _) = counted(connection, &format!("SELECT count(*), 0 FROM checkpoint WHERE {PLACES}"))?;
+    // An entry that leads to a place leads to nothing once that is gone.
+    let stray = format!(
+        "SELECT count(*), 0 FROM locator WHERE {STRAY} OR locator.seq IN (SELECT seq FROM checkpoint WHERE {PLACES})"
+    );
+    let (stray, _) = counted(connection, &stray)?;
+    told.remains = places + stray;
+    Ok(told)
+}
+
+fn counted(connection: &Connection, sql: &str) -> Result<(u64, u64), StoreError> {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let (rows, bytes) = connection.query_row(sql, [], read).map_err(sqlite)?;
+    Ok((rows.unsigned_abs(), bytes.unsigned_abs()))
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
+    connection.execute(sql, []).map(drop).map_err(sqlite)
+}
+
+/// Long texts and segments that nothing refers to, with their bytes, as of a place in the store's order and a number of a
+/// segment.
+struct Unused {
+    bodies: BTreeMap<i64, u64>,
+    segments: BTreeMap<i64, u64>,
+    seen: i64,
+    seen_segment: i64,
+}
+
+/// Reads the texts of a row that may refer to long texts.
+type Referring = for<'r> fn(&Connection, &'r Row<'_>) -> Result<[Cow<'r, str>; 2], StoreError>;
+
+impl Unused {
+    fn find(connection: &Connection) -> Result<Self, StoreError> {
+        let all = |sql: &str| -> Result<BTreeMap<i64, u64>, StoreError> {
+            let mut all = connection.prepare(sql).map_err(sqlite)?;
+            let rows = all.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())));
+            rows.map_err(sqlite)?.collect::<Result<_, _>>().map_err(sqlite)
+        };
+        let mut segments_there = all(
+            "SELECT id, octet_length(ends) + octet_length(text) + coalesce(octet_length(whole), 0) FROM segment",
+        )?;
+        let mut changes =
+            connection.prepare(&format!("SELECT {REFERRING} FROM checkpoint")).map_err(sqlite)?;
+        let mut rows = changes.query([]).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let [changes, _] = CheckpointRow::unchecked(connection, row)?;
+            for used in segments(&changes) {
+                segments_there.remove(&used);
+            }
+        }
+        let bodies = all(BODY_BYTES)?;
+        let mut unused = Self { bodies, segments: segments_there, seen: -1, seen_segment: -1 };
+        unused.spare_newly_used(connection)?;
+        Ok(unused)
+    }
+
+    /// Takes out the long texts that checkpoints and segments refer to which were written since, but for segments that go,
+    /// too. What was there refers to nothing new: when its operations are moved to a segment, that is a new one. And nothing
+    /// begins to refer to a segment that was there.
+    fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut used = HashSet::new();
+        let unused = &self.segments;
+        let mut each = |from: &str, seen: &mut i64, texts: Referring, goes: &dyn Fn(i64) -> bool| {
+            let mut newer = connection.prepare_cached(from).map_err(sqlite)?;
+            let mut rows = newer.query([*seen]).map_err(sqlite)?;
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                *seen = row.get(0).map_err(sqlite)?;
+                if !goes(*seen) {
+                    texts(connection, row)?.iter().for_each(|text| used.extend(references(text)));
+                }
+            }
+            Ok::<(), StoreError>(())
+        };
+        let checkpoints = format!("SELECT {REFERRING} FROM checkpoint WHERE seq > ? ORDER BY seq");
+        each(&checkpoints, &mut self.seen, CheckpointRow::unchecked, &|_| false)?;
+        let segments = format!("SELECT {SEGMENT} FROM segment WHERE id > ? ORDER BY id");
+        each(&segments, &mut self.seen_segment, Segment::unchecked, &|id| unused.contains_key(&id))?;
+        self.bodies.retain(|id, _| !used.contains(id));
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! Errors of the maintenance of a file.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use superstep_core::checkpoint::StoreError;
+
+/// Why something could not be done to a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MaintenanceError {
+    /// The file cannot be read or written, or is damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file has an older format, which is only read. [`migrate`](super::migrate) it first.
+    #[error("{path} has format {found}, which is only read; `superstep migrate` upgrades it to {current}")]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// Today's format.
+        current: u32,
+    },
+    /// There is a file where the copy is to be. Choose another name, or replace it.
+    #[error("{0} exists: choose another name, or replace it with --force")]
+    Exists(PathBuf),
+    /// The path holds something other than a checkpoint file, or is a link to such a thing, so it is not replaced.
+    /// Choose another name.
+    #[error("{0} is there and is no checkpoint file: choose another name")]
+    Foreign(PathBuf),
+    /// The path to be replaced is the file that is to be copied.
+    #[error("{0} is the file that is to be copied")]
+    Itself(PathBuf),
+    /// A program has the file open that is to be replaced, or did not close it. Choose another name, or close it.
+    #[error("{0} is in use, or was not closed by the program that wrote it: choose another name")]
+    InUse(PathBuf),
+    /// The copy could not be written. Nothing is left of it.
+    #[error("{path} cannot be written: {cause}")]
+    Unwritable {
+        /// The copy.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// Another program was writing, or held a state of the file that it was reading, for all that time. Try again.
+    #[error("another program kept the file busy for {0:?}: try again when it does less")]
+    Busy(Duration),
+}

@@ -1,0 +1,52 @@
+//! One pass of background pruning over a file.
+
+use super::collect::{Collected, collect_unused};
+use super::error::MaintenanceError;
+use super::prune::{Pruned, prune_in};
+use super::writing::refuse_malformed;
+use crate::connection::Connection;
+use crate::file::File;
+
+/// The work that a saver has done by itself: see [`SqliteOptions::retention`](crate::SqliteOptions::retention).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retained {
+    /// The number of passes over the file.
+    pub passes: u64,
+    /// The number of checkpoints that it has deleted or reduced to their state.
+    pub checkpoints: u64,
+    /// The error of the latest pass, if it failed. The next pass tries again.
+    pub failed: Option<String>,
+}
+
+/// The result of one pass.
+pub(crate) struct Passed {
+    pub(crate) pruned: Pruned,
+    pub(crate) collected: Collected,
+    /// The number of checkpoint rows left.
+    pub(crate) left: u64,
+}
+
+/// Prunes and collects, until `stop` says that it is enough. The connection is opened the first time, and the file read
+/// through once then.
+pub(crate) fn pass(
+    file: &File,
+    connection: &mut Option<Connection>,
+    stop: impl Fn() -> bool,
+) -> Result<Passed, MaintenanceError> {
+    let connection = match connection {
+        Some(connection) => connection,
+        None => {
+            let opened = file.open_writer()?;
+            refuse_malformed(&opened)?;
+            connection.insert(opened)
+        }
+    };
+    let patience = file.options.busy_limit;
+    let mut pruned = Pruned::default();
+    let left = prune_in(connection, &file.options.retention, &mut pruned, patience, &stop)?;
+    let mut collected = Collected::default();
+    if pruned.checkpoints > 0 && !stop() {
+        collect_unused(connection, &mut collected, patience)?;
+    }
+    Ok(Passed { pruned, collected, left })
+}

@@ -1,0 +1,63 @@
+//! Where work belongs: to a thread and a base. What the tables of work have in common.
+
+use rusqlite::Row;
+use serde::Serialize;
+use superstep_core::checkpoint::StoreError;
+
+use crate::checksum::Checksum;
+use crate::connection::Connection;
+use crate::error::sqlite;
+
+/// Where work belongs: the row of a thread, and the sequence number of its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkKey {
+    pub(crate) thread: i64,
+    pub(crate) base: i64,
+}
+
+impl WorkKey {
+    pub(crate) fn sum(self, table: &str) -> Checksum {
+        Checksum::of(table).int(self.thread).int(self.base)
+    }
+}
+
+/// A checkpoint as a thread sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) seq: i64,
+    /// The row of the thread whose work on it counts.
+    pub(crate) worker: i64,
+    /// `true` if it is that thread's head.
+    pub(crate) head: bool,
+}
+
+impl Seen {
+    /// Where its work is.
+    pub(crate) fn place(self) -> WorkKey {
+        WorkKey { thread: self.worker, base: self.seq }
+    }
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Io(Box::new(error)))
+}
+
+/// A callback for each row of work: its id, where it belongs, and an error if it is not sound.
+pub(crate) type Visit<'v> = dyn FnMut(i64, WorkKey, Result<(), StoreError>) + 'v;
+
+/// Reads every row that `sql` finds, whose first columns are its id and its place.
+pub(crate) fn check_rows(
+    connection: &Connection,
+    sql: &str,
+    check: impl Fn(&Row<'_>, WorkKey) -> Result<(), StoreError>,
+    visit: &mut Visit<'_>,
+) -> Result<(), StoreError> {
+    let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let id = row.get(0).map_err(sqlite)?;
+        let place = WorkKey { thread: row.get(1).map_err(sqlite)?, base: row.get(2).map_err(sqlite)? };
+        visit(id, place, check(row, place));
+    }
+    Ok(())
+}

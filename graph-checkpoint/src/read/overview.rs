@@ -1,0 +1,121 @@
+//! Everything in a file, seen from afar: sizes of threads, schemas, graphs, and checkpoints by their ids.
+
+use std::collections::{BTreeMap, HashSet};
+
+use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::state::{Json, Schema};
+use uuid::Uuid;
+
+use crate::connection::Connection;
+use crate::error::{corrupt, sqlite};
+use crate::history::described::{self, Key};
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::reader;
+
+/// The number of last digits of an id that are usually shown.
+const SHOWN: usize = 8;
+
+/// A checkpoint that was found by part of its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The thread that it was written on.
+    pub thread: ThreadId,
+}
+
+/// The size of a thread's own data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSize {
+    /// The number of checkpoints that were written on it.
+    pub checkpoints: u64,
+    /// The number of them that nothing continues: the ends of its branches.
+    pub branches: u64,
+    /// The bytes that their texts take in the file. Long texts, which are stored once for all, are not counted.
+    pub bytes: u64,
+}
+
+/// The graph that a checkpoint was planned with.
+pub(crate) fn topology(
+    connection: &Connection,
+    thread: &ThreadId,
+    at: &At,
+) -> Result<Option<Json>, StoreError> {
+    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
+    let place = reader::place(connection, &row, at)?;
+    let topology = CheckpointRow::visit(connection, place.seq, |row, _| Ok(row.topology))?;
+    let text = described::topology_text(connection, Key::Row(topology))?;
+    text.ok_or_else(|| corrupt("the topologies", "one is missing")).map(Some)
+}
+
+/// The schemas of all states in the file.
+pub(crate) fn schemas(connection: &Connection) -> Result<Vec<Schema>, StoreError> {
+    let mut all = connection.prepare_cached("SELECT id FROM schema ORDER BY id").map_err(sqlite)?;
+    let rows = all.query_map([], |row| row.get(0)).map_err(sqlite)?;
+    let mut schemas = Vec::new();
+    for row in rows {
+        let found = described::schema(connection, Key::Row(row.map_err(sqlite)?))?;
+        schemas.extend(found.map(|(_, _, schema)| schema));
+    }
+    Ok(schemas)
+}
+
+/// The checkpoints whose ids have these digits.
+pub(crate) fn locate(
+    connection: &Connection,
+    digits: &str,
+    limit: usize,
+) -> Result<Vec<Located>, StoreError> {
+    let digits = digits.replace('-', "").to_ascii_lowercase();
+    let mut all = connection
+        .prepare_cached("SELECT seq, id FROM checkpoint WHERE thread <> 0 ORDER BY seq")
+        .map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let id = CheckpointId(Uuid::from_bytes(row.get(1).map_err(sqlite)?));
+        let mut text = Uuid::encode_buffer();
+        let text = &*id.0.as_simple().encode_lower(&mut text);
+        let end = &text[text.len() - SHOWN..];
+        let is_meant = text.starts_with(&digits) || text.ends_with(&digits) || end.starts_with(&digits);
+        if is_meant && found.len() < limit {
+            let writer =
+                CheckpointRow::visit(connection, row.get(0).map_err(sqlite)?, |row, _| Ok(row.thread))?;
+            found.push(Located { id, thread: ThreadRow::get(connection, writer)?.name });
+        }
+    }
+    Ok(found)
+}
+
+/// The size of each thread's own data.
+pub(crate) fn sizes(connection: &Connection) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
+    let mut of_rows: BTreeMap<i64, ThreadSize> = BTreeMap::new();
+    let mut all = connection
+        .prepare_cached(
+            "SELECT seq, parent, thread, octet_length(changes) + octet_length(manifest) + \
+             coalesce(octet_length(fields), 0) FROM checkpoint ORDER BY seq DESC",
+        )
+        .map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    let mut continued = HashSet::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let seq: i64 = row.get(0).map_err(sqlite)?;
+        let parent: Option<i64> = row.get(1).map_err(sqlite)?;
+        let size = of_rows.entry(row.get(2).map_err(sqlite)?).or_default();
+        size.checkpoints += 1;
+        size.branches += u64::from(!continued.remove(&seq));
+        size.bytes += row.get::<_, i64>(3).map_err(sqlite)?.cast_unsigned();
+        continued.extend(parent);
+    }
+    let mut segments = connection
+        .prepare_cached("SELECT thread, sum(octet_length(text)) FROM segment GROUP BY thread")
+        .map_err(sqlite)?;
+    let mut rows = segments.query([]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let size = of_rows.entry(row.get(0).map_err(sqlite)?).or_default();
+        size.bytes += row.get::<_, i64>(1).map_err(sqlite)?.cast_unsigned();
+    }
+    let threads = ThreadRow::readable(connection)?.into_iter();
+    Ok(threads.map(|row| (row.name, of_rows.get(&row.id).copied().unwrap_or_default())).collect())
+}
