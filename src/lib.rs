@@ -141,7 +141,7 @@ pub mod nodes {
 pub mod state {
     pub use superstep_core::state::{
         Excess, Field, Found, Input, IntoInput, Json, JsonError, JsonFields, JsonState, JsonUpdate,
-        JsonWrite, LoadError, Migration, Mismatch, SizeLimits, State, StateUpdate, Update, Write,
+        JsonWrite, LoadError, Migration, Mismatch, SizeLimits, State, StateForm, StateUpdate, Update, Write,
     };
 }
 
@@ -183,8 +183,8 @@ pub mod checkpoint {
     pub use superstep_core::checkpoint::{
         AnsweredBy, AskRecord, At, CheckpointName, Checkpointer, CheckpointerExt, Deadline, EffectId,
         EffectOutcome, EffectRecord, Emitted, EmittedEvent, GraphDescription, InvalidName, KeyProblem,
-        LeaseRecord, MemorySaver, NamedCheckpoint, Source, StepRecord, StoreError, ThreadScan, ThreadSummary,
-        rfc3339,
+        LeaseRecord, Mark, MemorySaver, NamedCheckpoint, Source, StepRecord, StoreError, ThreadScan,
+        ThreadSummary, Watch, rfc3339,
     };
 
     #[cfg(feature = "sqlite")]
