@@ -1,7 +1,7 @@
 //! The snippets of the README and of `docs/`, as programs that run.
 //!
-//! A page shows pieces of the file here that is named after it; `tests/repository/house_rules.rs` checks that every Rust
-//! block of a page is such a piece, line by line.
+//! A page shows pieces of the file here that is named after it; `tests/repository/house_rules.rs` checks that every
+//! Rust block of a page is such a piece, line by line.
 
 #![expect(clippy::print_stdout, reason = "the README's program says what it does")]
 

@@ -1,4 +1,5 @@
-//! The metrics of a process, as Prometheus reads them from the page that the examples serve; and the dashboard that shows them.
+//! The metrics of a process, as Prometheus reads them from the page that the examples serve; and the dashboard that
+//! shows them.
 
 use std::collections::BTreeSet;
 

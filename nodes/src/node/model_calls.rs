@@ -49,7 +49,7 @@ impl ModelCalls {
     pub(super) fn of<S: State, C>(task: &Task<S, C>) -> Self {
         let effects: Effects = task.extract();
         Self {
-            // A reply that was lost in a crash cost money, but asking again harms nobody.
+            // A reply that was lost in a crash cost money, but asking again does no harm.
             effects: effects.on_unknown(OnUnknown::Retry),
             emit: task.extract(),
             info: task.extract(),
@@ -105,8 +105,8 @@ impl ModelCalls {
         self.effects.run(name, effect).await
     }
 
-    /// Calls the model, or returns its recorded reply. The calls of one task are distinguished by their purpose and their
-    /// order.
+    /// Calls the model, or returns its recorded reply. The calls of one task are distinguished by their purpose and
+    /// their order.
     pub(super) async fn ask(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -115,8 +115,8 @@ impl ModelCalls {
         self.ask_and_tell(model, request, None).await
     }
 
-    /// Calls the model as [`ask`](Self::ask) does, for a node that continues after a failed call: the model's error is the
-    /// inner one.
+    /// Calls the model as [`ask`](Self::ask) does, for a node that continues after a failed call: the model's error is
+    /// the inner one.
     pub(super) async fn try_ask(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -125,8 +125,8 @@ impl ModelCalls {
         Ok(self.try_call(model, request, String::new()).await?.map(|(reply, _)| reply))
     }
 
-    /// Calls the model as [`try_ask`](Self::try_ask) does, for calls that may differ from one attempt to the next, as failed
-    /// calls are not recorded: the whole request distinguishes them, too.
+    /// Calls the model as [`try_ask`](Self::try_ask) does, for calls that may differ from one attempt to the next, as
+    /// failed calls are not recorded: the whole request distinguishes them, too.
     pub(super) async fn try_ask_about(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -146,8 +146,9 @@ impl ModelCalls {
         self.try_call(model, request, String::new()).await
     }
 
-    /// Calls the model as [`ask`](Self::ask) does, and passes each tool call to `tell` as soon as its input is complete, in the
-    /// order of the calls: not one behind a call whose input does not end, and none of a recorded reply.
+    /// Calls the model as [`ask`](Self::ask) does, and passes each tool call to `tell` as soon as its input is
+    /// complete, in the order of the calls: not one behind a call whose input does not end, and none of a recorded
+    /// reply.
     pub(super) async fn ask_and_tell(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -168,8 +169,9 @@ impl ModelCalls {
         self.whole(model, request, key, None).await
     }
 
-    /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued, [`CONTINUATIONS`] times at
-    /// most; each continuation is a call of its own. Tells whether all of it was taken from the record.
+    /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued,
+    /// [`CONTINUATIONS`] times at most; each continuation is a call of its own. Tells whether all of it was taken from
+    /// the record.
     async fn whole(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -283,8 +285,8 @@ impl ModelCalls {
         }
     }
 
-    /// Asks the model now. Each failed model of a [`Fallback`](crate::model::Fallback) is reported by itself if the run is
-    /// observed; `asked_ms` holds the time at which the last one was asked.
+    /// Asks the model now. Each failed model of a [`Fallback`](crate::model::Fallback) is reported by itself if the run
+    /// is observed; `asked_ms` holds the time at which the last one was asked.
     async fn converse(
         &self,
         model: &Arc<dyn ChatModel>,

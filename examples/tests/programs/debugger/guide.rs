@@ -39,8 +39,8 @@ fn of_example(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     (run.status.code().expect("nobody kills it"), text(run.stdout), text(run.stderr))
 }
 
-/// Runs `superstep` within this process, which is in another folder: so the paths of files in `folder` are made whole, and made
-/// relative again where they are printed.
+/// Runs `superstep` within this process, which is in another folder: so the paths of files in `folder` are made whole,
+/// and made relative again where they are printed.
 fn of_superstep(folder: &Path, line: &[String]) -> (i32, String, String) {
     assert_eq!(line[0], "superstep", "no program of ours");
     let whole = |word: &String| match folder.join(word) {
@@ -80,7 +80,8 @@ fn told_anew(page: &str, folder: &Path) -> String {
     told
 }
 
-/// The text with ids and times in the order in which they first come, whatever they are, and however wide they make columns.
+/// The text with ids and times in the order in which they first come, whatever they are, and however wide they make
+/// columns.
 fn numbered(text: &str) -> String {
     let changing = Regex::new(
         r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?|\d+ ms|\d+\.\d s",

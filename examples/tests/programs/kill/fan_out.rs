@@ -18,8 +18,8 @@ use super::itself;
 /// The test that is the program.
 const TEST: &str = "a_killed_fan_out_keeps_the_results_of_the_siblings_that_had_finished";
 
-/// What a kill may leave to keep: results of siblings whose superstep was not stored, effects that ended, and those whose
-/// value the node had.
+/// What a kill may leave to keep: results of siblings whose superstep was not stored, effects that ended, and those
+/// whose value the node had.
 pub(crate) const RESULTS: &str = "recorded results";
 pub(crate) const EFFECTS: &str = "recorded effects";
 pub(crate) const RETURNED: &str = "returned effects";

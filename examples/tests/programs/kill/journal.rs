@@ -1,7 +1,7 @@
 //! The journal of finished supersteps that a replay needs: bounded, and enough.
 //!
-//! At the barrier go the results, failures, open questions and open effects of a superstep. Answers and outcomes stay, a
-//! row each, until a retention takes their checkpoint.
+//! At the barrier go the results, failures, open questions and open effects of a superstep. Answers and outcomes stay,
+//! a row each, until a retention takes their checkpoint.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,13 +20,13 @@ use super::itself;
 use super::long::{self, EFFECTS, STEPS, Shop, TURNS};
 use super::program::{self, End, Program};
 
-/// What the file takes for an effect beyond its outcome, at most, in bytes. 135 were measured, with names and keys of three
-/// to eight letters: about 70 are its row, with two ids of 16 bytes and the checksum, about 40 the index that finds it, and
-/// the rest is free in pages.
+/// What the file takes for an effect beyond its outcome, at most, in bytes. 135 were measured, with names and keys of
+/// three to eight letters: about 70 are its row, with two ids of 16 bytes and the checksum, about 40 the index that
+/// finds it, and the rest is free in pages.
 const BEYOND_OUTCOME: u64 = 160;
 
-/// The same for a question beyond its text and its answer. 166 were measured, with the pages of two indexes for no more than
-/// a hundred questions.
+/// The same for a question beyond its text and its answer. 166 were measured, with the pages of two indexes for no more
+/// than a hundred questions.
 const BEYOND_ANSWER: u64 = 200;
 
 /// The points where the program is killed: while siblings run, and when a superstep has just been stored.
@@ -267,8 +267,8 @@ async fn replays(thread: &Thread<Shop>) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails if an effect did not happen, or more often than kills explain: a kill leaves the note of an effect whose outcome
-/// it did not let be stored, and then it happens again.
+/// Fails if an effect did not happen, or more often than kills explain: a kill leaves the note of an effect whose
+/// outcome it did not let be stored, and then it happens again.
 fn assert_happened_once_but(unknown: usize, db: &Path) {
     let notes: BTreeMap<String, usize> = Notes::beside(db).read();
     let happened: usize = notes.values().sum();

@@ -1,8 +1,8 @@
-//! A program whose thread is long: each turn draws a value, has parallel tasks with effects, of which one fails at its first
-//! attempt, and asks a question.
+//! A program whose thread is long: each turn draws a value, has parallel tasks with effects, of which one fails at its
+//! first attempt, and asks a question.
 //!
-//! It is this test's own program, started again with [`DB`] in its environment. What happens is noted in a file beside the
-//! database.
+//! It is this test's own program, started again with [`DB`] in its environment. What happens is noted in a file beside
+//! the database.
 
 use std::io;
 use std::path::{Path, PathBuf};
