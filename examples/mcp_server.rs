@@ -64,7 +64,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Serves the agent to whoever has started the program.
+/// Serves the agent to the client that has started the program.
 async fn serve(model: &ModelName) -> Result<(), Box<dyn Error>> {
     let index = DocIndex::build(Path::new("."), &IndexOptions::default())?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The model is built in: it quotes the documents and does not write. `--model` takes another one, such as
-//! `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features providers`. `--help`
-//! lists the options.
+//! `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features providers`.
+//! `--help` lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 

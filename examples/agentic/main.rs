@@ -8,8 +8,9 @@
 //! cargo run --features configuration-files,metrics --bin agentic -- debug log talk
 //! ```
 //!
-//! The model is built in: it quotes the documents and does not write, and it judges by words. `--model` takes another one, such
-//! as `anthropic:claude-sonnet-4-5`, with its key in the environment, if the feature `providers` is among those above. `--help` lists the options.
+//! The model is built in: it quotes the documents and does not write, and it judges by words. `--model` takes another
+//! one, such as `anthropic:claude-sonnet-4-5`, with its key in the environment, if the feature `providers` is among
+//! those above. `--help` lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
@@ -95,7 +96,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if is_accepted { ExitCode::SUCCESS } else { ExitCode::from(UNVERIFIED) })
 }
 
-/// The exit code where a response was given that was refused, or that nobody could judge.
+/// The exit code for a response that was refused, or could not be judged.
 const UNVERIFIED: u8 = 3;
 
 /// The turns: one for each question, or the one that was left.

@@ -41,8 +41,9 @@ pub(crate) async fn ingest(folder: &Path, settings: &CriticSettings) -> Result<S
     ))
 }
 
-/// What a critic searches: what was ingested into the knowledge base or, if that is the one of this example and nobody ingested
-/// anything, the texts of this example. They have a collection of their own, so that no other documents are touched.
+/// Returns settings with the collection to search: the ingested one or, if nothing was ingested into the knowledge base
+/// of this example, the texts of this example. They have a collection of their own, so that no other documents are
+/// touched.
 pub(crate) async fn searched(mut settings: CriticSettings) -> Result<CriticSettings, Box<dyn Error>> {
     if settings.database != own_knowledge()? {
         return Ok(settings);

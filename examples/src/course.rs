@@ -7,7 +7,7 @@ use superstep::nodes::model::ChatModel;
 
 use crate::callback::CallbackConfig;
 
-/// An agent that makes a course, or teaches it: what it is told to be, and how often its model may be asked. Its tools are
+/// An agent that makes a course, or teaches it: its instructions, and its limit of model calls. Its tools are
 /// the program's, which knows where a course is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CourseAgent {
@@ -37,7 +37,7 @@ impl CourseAgent {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Topic, Self::Subconcept, Self::Refinement, Self::Tutor, Self::Grading];
 
-    /// Returns the name that those are told who watch.
+    /// Returns the name for observers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Topic => "topic",
@@ -48,7 +48,7 @@ impl CourseAgent {
         }
     }
 
-    /// Returns how often its model may be asked in a run.
+    /// Returns the maximum number of model calls in a run.
     pub const fn max_iterations(self, size: CourseSize) -> u32 {
         match (self, size) {
             (Self::Tutor, _) => 5,
@@ -57,7 +57,7 @@ impl CourseAgent {
         }
     }
 
-    /// Returns what it is told to be.
+    /// Returns its instructions.
     pub fn instructions(self, size: CourseSize) -> String {
         let (concepts, questions, parts) = match size {
             CourseSize::Full => ("6 to 10", "5 to 10", "8 to 12"),
@@ -89,8 +89,8 @@ impl CourseAgent {
         format!("{work} Say in a sentence what you are about to do before you use a tool.")
     }
 
-    /// Makes the settings of its graph with the [model of its size](CourseSize::default_model), without tools. The model is made by
-    /// its name, as [`ModelName::open`] does.
+    /// Makes the settings of its graph with the [model of its size](CourseSize::default_model), without tools. The
+    /// model is made by its name, as [`ModelName::open`] does.
     ///
     /// # Errors
     /// When the model cannot be made.
@@ -111,7 +111,7 @@ impl CourseAgent {
 }
 
 impl CourseSize {
-    /// Returns the model to take if nobody says otherwise.
+    /// Returns the default model.
     pub fn default_model(self) -> ModelName {
         ModelName::Anthropic(match self {
             Self::Full => "claude-opus-4-5".to_owned(),

@@ -65,7 +65,7 @@ impl Halt {
         }
     }
 
-    /// Goes on from where it stands still.
+    /// Continues from where it stopped.
     pub fn release(&self) {
         *self.released.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.released.1.notify_all();

@@ -73,7 +73,7 @@ async fn listen(listener: TcpListener, recorded: PrometheusHandle) {
         let recorded = recorded.clone();
         tokio::spawn(async move {
             let service = service_fn(async |request| Ok::<_, Infallible>(answer(&request, &recorded)));
-            // Whoever goes away ends its connection, and nothing else.
+            // A client that goes away ends its connection, and nothing else.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
         });
     }

@@ -10,7 +10,8 @@ use crate::Example;
 /// The feature with which the examples have models behind a network.
 pub const PROVIDERS: &str = "providers";
 
-/// Returns the model that an argument names, or else that of the variable `SUPERSTEP_MODEL`; nothing if neither names one.
+/// Returns the model that an argument names, or else that of the variable `SUPERSTEP_MODEL`; nothing if neither names
+/// one.
 ///
 /// # Errors
 /// When the variable names no model.

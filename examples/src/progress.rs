@@ -9,7 +9,7 @@ use superstep::nodes::node::ModelChunk;
 use superstep::run::{EventKind, Run, RunError, RunStream};
 use superstep::state::State;
 
-/// Follows a run to its end. What the model says is shown to whoever watches, and if `stream` says so.
+/// Follows a run to its end. The text of the model is shown on a terminal, and if `stream` asks for it.
 ///
 /// # Errors
 /// When the run fails.

@@ -15,8 +15,8 @@
 //! | `telemetry` | what agents do as metrics, with the feature `metrics`, and as traces, with `otel` |
 //!
 //! But for those models and tools, that server and the timeouts of tools, nothing here reads a clock, draws a random
-//! number or opens a connection: the same input gives the same output. What a model or a tool answers is recorded, which is
-//! what lets a run be replayed.
+//! number or opens a connection: the same input gives the same output. What a model or a tool answers is recorded,
+//! which is what lets a run be replayed.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

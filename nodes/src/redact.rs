@@ -3,7 +3,8 @@
 /// The minimum length of a secret that is redacted. A shorter one keeps no secret, and is in every other word.
 const SHORTEST: usize = 4;
 
-/// The minimum length of a secret with letters and digits that is redacted inside words, too. No word contains it by chance.
+/// The minimum length of a secret with letters and digits that is redacted inside words, too. No word contains it by
+/// chance.
 const RANDOM: usize = 8;
 
 /// The minimum length of any secret that is redacted inside words, too. A shorter one may be a part of another word.
@@ -11,9 +12,9 @@ const LONG: usize = 12;
 
 /// Replaces a secret in a text by a mark.
 ///
-/// A secret of 12 characters is replaced wherever it is, and so is one of 8 characters that has letters and digits. A shorter
-/// one, such as `local` for a server that wants a key of some kind, is replaced as a word of its own, so that a request id or
-/// another word that contains it stays readable. One of fewer than 4 characters is not replaced.
+/// A secret of 12 characters is replaced wherever it is, and so is one of 8 characters that has letters and digits. A
+/// shorter one, such as `local` for a server that wants a key of some kind, is replaced as a word of its own, so that a
+/// request id or another word that contains it stays readable. One of fewer than 4 characters is not replaced.
 pub fn redact(text: &str, secret: &str, mark: &str) -> String {
     let length = secret.chars().count();
     let is_random = secret.contains(char::is_alphabetic) && secret.contains(char::is_numeric);

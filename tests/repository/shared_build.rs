@@ -29,7 +29,8 @@ fn packages(selected: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let output = tree.args(selected).current_dir(root()).output().expect("cargo lists packages");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut packages = BTreeMap::<_, BTreeSet<_>>::new();
-    for line in String::from_utf8(output.stdout).expect("cargo prints text").lines() {
+    let lines = String::from_utf8(output.stdout).expect("cargo prints text");
+    for line in lines.lines().filter(|line| !line.is_empty()) {
         let (package, features) = line.split_once('|').expect("a package and its features");
         if !package.contains(" (/") {
             let package = package.trim_end_matches(" (proc-macro)");

@@ -7,8 +7,8 @@ use super::state::DEFAULT_CALLBACK_ITERATIONS;
 use superstep::nodes::model::{ChatModel, Settings};
 use superstep::nodes::tool::ToolRegistry;
 
-/// The configuration of a [`callback`](super::callback()) graph: a model, the agent's instructions, and what differs from the
-/// defaults.
+/// The configuration of a [`callback`](super::callback()) graph: a model, the agent's instructions, and what differs
+/// from the defaults.
 #[derive(Clone)]
 pub struct CallbackConfig {
     pub(super) model: Arc<dyn ChatModel>,
@@ -23,8 +23,8 @@ pub struct CallbackConfig {
 const MAX_OUTPUT_TOKENS: u32 = 8_000;
 
 impl CallbackConfig {
-    /// Takes a model and the agent's instructions, and the defaults for everything else: no tools, fifteen iterations, replies
-    /// of at most 8,000 tokens.
+    /// Takes a model and the agent's instructions, and the defaults for everything else: no tools, fifteen iterations,
+    /// replies of at most 8,000 tokens.
     pub fn new(model: impl ChatModel, system: impl Into<String>) -> Self {
         Self {
             model: Arc::new(model),
@@ -50,8 +50,8 @@ impl CallbackConfig {
         self
     }
 
-    /// Sets the maximum number of times that the model is asked in a run; it is asked once in any case. An input may override
-    /// it for its thread by writing the field.
+    /// Sets the maximum number of times that the model is asked in a run; it is asked once in any case. An input may
+    /// override it for its thread by writing the field.
     #[must_use]
     pub fn max_iterations(mut self, iterations: u32) -> Self {
         self.max_iterations = iterations;

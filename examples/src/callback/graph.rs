@@ -22,12 +22,13 @@ use superstep::nodes::tool::ExecutionPolicy;
 /// START ──▶ agent ──────────────┴──▶ END
 /// ```
 ///
-/// The text of the model before it calls tools, each call and each result are events: [`AgentEvent`](superstep::nodes::node::AgentEvent)s,
-/// or [`AgentCallbacks`](superstep::nodes::node::AgentCallbacks). At the limit the last calls are not made, and the run ends with the messages so far:
+/// The text of the model before it calls tools, each call and each result are events:
+/// [`AgentEvent`](superstep::nodes::node::AgentEvent)s, or [`AgentCallbacks`](superstep::nodes::node::AgentCallbacks).
+/// At the limit the last calls are not made, and the run ends with the messages so far:
 /// [`CallbackState::exit`] tells.
 ///
-/// A model that limits the rate of calls is asked again after 2, 4 and 8 seconds, or after the time that it asks for if that is
-/// longer; if that fails, the run fails with its error. Other errors fail the run at once.
+/// A model that limits the rate of calls is asked again after 2, 4 and 8 seconds, or after the time that it asks for if
+/// that is longer; if that fails, the run fails with its error. Other errors fail the run at once.
 ///
 /// # Errors
 /// Never fails with this wiring; the type is that of every graph's compilation.

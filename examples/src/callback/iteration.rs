@@ -9,8 +9,8 @@ use superstep::nodes::message::{AiMessage, Message};
 use superstep::nodes::model::{TokenCounter, Usage};
 use superstep::nodes::node::CallCost;
 
-/// The cost of an iteration: of its model call, and of the tool calls that the model asked for. The costs of a run can be
-/// summed.
+/// The cost of an iteration: of its model call, and of the tool calls that the model asked for. The costs of a run can
+/// be summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IterationCost {

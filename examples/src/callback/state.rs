@@ -21,7 +21,7 @@ pub struct CallbackState {
     pub system: String,
     /// The message of the user. The agent's first visit adds it to the messages.
     pub message: String,
-    /// The conversation, without what the agent is told to be.
+    /// The conversation, without the instructions.
     #[reducer(KeyedLog)]
     pub messages: MessageLog,
     /// The number of model calls in this run.
@@ -131,7 +131,7 @@ impl CallbackState {
         answered
     }
 
-    /// The whole conversation, from what the agent is told to be.
+    /// Returns the whole conversation, from the instructions.
     pub fn history(&self) -> Vec<Message> {
         let system = (!self.system.is_empty()).then(|| Message::system("system", self.system.as_str()));
         system.into_iter().chain(self.messages.iter().cloned()).collect()

@@ -22,8 +22,8 @@ pub struct CriticConfig {
 }
 
 impl CriticConfig {
-    /// Takes a model and a knowledge base, and the default settings, of which those that name a model and a knowledge base
-    /// are not looked at.
+    /// Takes a model and a knowledge base, and the default settings, of which those that name a model and a knowledge
+    /// base are not looked at.
     pub fn new(model: impl ChatModel, knowledge: KnowledgeBase) -> Self {
         Self {
             model: Arc::new(model),
@@ -45,7 +45,7 @@ impl CriticConfig {
     /// Makes what the settings ask for: the model, and the knowledge base with documents in it.
     ///
     /// # Errors
-    /// When a setting is not usable, a key is missing, or nothing was ingested yet. Nobody was asked anything then.
+    /// When a setting is not usable, a key is missing, or nothing was ingested yet. No request was made then.
     pub fn open(settings: CriticSettings) -> Result<Self, OpenCriticError> {
         settings.check()?;
         let model = settings.model.open()?;
@@ -87,8 +87,8 @@ impl CriticConfig {
 }
 
 impl CriticSettings {
-    /// Opens the knowledge base, to ingest documents into it. The file is made if it is not there, and so are the folders that
-    /// it is in.
+    /// Opens the knowledge base, to ingest documents into it. The file is made if it is not there, and so are the
+    /// folders that it is in.
     ///
     /// # Errors
     /// When a setting is not usable, a key is missing, or the file cannot be made.

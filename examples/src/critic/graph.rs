@@ -27,16 +27,16 @@ use super::state::{CriticState, MAX_CRITIC_ITERATIONS};
 ///                                  (asked three times)
 /// ```
 ///
-/// The photograph is made ready and sent in one message with what is asked, and nothing is sent beside that message, the
-/// replies and the results of tools. The model is asked three times with its tool at most, and if it has asked for it each time,
-/// once more for its last word: it is told of the tool then, as providers want, but may not call it. So there are four calls
-/// at most.
+/// The photograph is prepared and sent in one message with the prompt. Nothing is sent beside that message, the replies
+/// and the results of tools. The model is called at most three times with its tool. If it asked for the tool each time,
+/// it is called once more for its last word: the request has the tool, as providers want, but the model may not call
+/// it. So there are at most four calls.
 ///
-/// With a checkpointer each step is stored, the photograph as it was sent: a run that was killed goes on where it was, and pays
+/// With a checkpointer each step is stored, the photograph as it was sent: a run that was killed is resumed, and pays
 /// for no reply twice.
 ///
 /// # Errors
-/// None with the wiring as it is; the type is that of every graph's compilation.
+/// Never fails with this wiring; the type is that of every graph's compilation.
 pub fn critic(config: CriticConfig) -> Result<Graph<CriticState>, BuildError> {
     CriticGraph::<()>::new(config).graph.compile()
 }

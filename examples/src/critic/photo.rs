@@ -27,7 +27,7 @@ pub(super) async fn begin(
     Ok(CriticState::update().messages([asked]))
 }
 
-/// Decodes where nobody waits for the processor.
+/// Decodes on a thread for blocking work.
 async fn read(path: String, max_size: u32) -> Result<PreparedImage, ImageFileError> {
     let preparation = ImagePreparation::new().max_size(max_size);
     let file = path.clone();

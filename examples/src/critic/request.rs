@@ -12,8 +12,8 @@ use super::graph::critic;
 use super::settings::{VisionDetail, check_max_size};
 use super::state::CriticState;
 
-/// Asks for a critique of the photograph in a file, which comes when it is awaited. What is not said is as the environment
-/// says, or by default: see [`CriticSettings`](super::CriticSettings).
+/// Asks for a critique of the photograph in a file, which comes when it is awaited. What is not said is as the
+/// environment says, or by default: see [`CriticSettings`](super::CriticSettings).
 ///
 /// Nothing of it is stored. For a critique that survives a crash run the graph of [`critic`] with a checkpointer.
 pub fn critique_image(image_path: impl Into<PathBuf>) -> CritiqueImage {

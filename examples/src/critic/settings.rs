@@ -70,7 +70,7 @@ pub enum VisionDetail {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnToolError {
-    /// The model reads what went wrong, and goes on.
+    /// The model reads the error and continues.
     #[default]
     Continue,
     /// The critique ends with the error, before the model is asked, and paid, again. A call of a tool that is not there, one

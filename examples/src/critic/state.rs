@@ -19,7 +19,7 @@ const NOT_RUN: &str = "Not run: ";
 
 /// The state of a [`critic`](super::critic()) graph: one critique.
 ///
-/// It begins with an input made with [`of`](Self::of). A thread that has a critique begins anew with the next one.
+/// It begins with an input made with [`of`](Self::of). A thread that has a critique begins again with the next one.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticState {
     /// The file of the photograph.
@@ -86,7 +86,7 @@ impl CriticState {
         })
     }
 
-    /// The critique: what the model said last; nothing while it goes on.
+    /// Returns the critique, the last text of the model; empty before its end.
     pub fn output(&self) -> String {
         match self.exit() {
             Some(CriticExit::Critiqued | CriticExit::CutShort) => {

@@ -1,4 +1,5 @@
-//! Knowledge from documents, offline: a search in a folder, a knowledge base in a SQLite file, and a model that answers by quoting.
+//! Knowledge from documents, offline: a search in a folder, a knowledge base in a SQLite file, and a model that answers
+//! by quoting.
 //!
 //! | module | what is in it |
 //! |---|---|

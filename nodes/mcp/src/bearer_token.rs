@@ -5,7 +5,8 @@ use std::fmt;
 use secrecy::{ExposeSecret, SecretString};
 use superstep_nodes::__private::redact;
 
-/// The bearer token that lets a program in at a server. Nothing shows it, and its memory is overwritten when it is dropped.
+/// The bearer token that lets a program in at a server. Nothing shows it, and its memory is overwritten when it is
+/// dropped.
 #[derive(Clone)]
 pub struct BearerToken(SecretString);
 

@@ -90,8 +90,8 @@ impl ServerProcess {
         }
     }
 
-    /// Waits until it has ended, but does not take it out of the table of processes: until then its number is that of its
-    /// group and of no other.
+    /// Waits until it has ended, but does not take it out of the table of processes: until then its number is that of
+    /// its group and of no other.
     #[cfg(unix)]
     async fn has_ended_within(&self, time: Duration) -> bool {
         use rustix::process::{WaitId, WaitIdOptions, waitid};

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The variables of the environment that a server gets without being asked: what programs need to find each other, the user's
-/// folders and the language.
+/// The variables of the environment that a server gets without being asked: what programs need to find each other, the
+/// user's folders and the language.
 const PASSED: [&str; 18] = [
     "HOME",
     "LANG",
@@ -34,9 +34,9 @@ const PASSED: [&str; 18] = [
 /// It does not get the environment of the program, which may hold keys, but for what programs need to find each other
 /// (`PATH`, `HOME`, `LANG` and the like). It is not run in a sandbox.
 ///
-/// It is ended with the connection, with all that is in its process group: its input is closed, it has two seconds to end by
-/// itself, and it is killed. If nobody closes the connection, as when the program's future is dropped, it is killed at
-/// once; and when the program itself is killed its input ends, which well-behaved servers take for the end.
+/// It is ended with the connection, with all that is in its process group: its input is closed, it has two seconds to
+/// end by itself, and it is killed. If the connection is not closed, as when the program's future is dropped, it is
+/// killed at once; and when the program itself is killed its input ends, which well-behaved servers take for the end.
 #[derive(Clone)]
 pub struct McpCommand {
     pub(super) program: OsString,

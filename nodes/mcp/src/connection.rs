@@ -1,4 +1,4 @@
-//! A connection that is made anew when it breaks.
+//! A connection that is made again when it breaks.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use super::endpoint::{Link, McpEndpoint, of_transport};
 use super::handler::Handler;
 use super::{McpError, McpOptions};
 
-/// A connection with a server, which its tools share. When it has broken it is made anew, once for each request that needs it.
+/// A connection with a server, which its tools share. When it has broken it is made again, once for each request that
+/// needs it.
 pub(super) struct Connection {
     pub(super) server: String,
     endpoint: McpEndpoint,
@@ -34,7 +35,7 @@ const ENDING: Duration = Duration::from_secs(2);
 enum State {
     /// The link, and its number: links are counted.
     Open(Box<Link>, u64),
-    /// It broke, and was not made anew.
+    /// It broke, and was not made again.
     Broken(u64),
     /// The program has closed it.
     Closed,
@@ -71,7 +72,7 @@ impl Connection {
         })
     }
 
-    /// Makes a request and waits for its answer. Who drops it tells the server that nobody waits any more.
+    /// Makes a request and waits for its answer. Dropping the future cancels the request at the server.
     pub(super) async fn request(
         &self,
         request: ClientRequest,
@@ -126,7 +127,7 @@ impl Connection {
         let _one = self.anew.lock().await;
         let (old, number) = {
             let mut state = self.link.lock().await;
-            // Somebody else may have made one meanwhile.
+            // Another request may have made one meanwhile.
             if let Some(open) = state.open() {
                 return Ok(open);
             }
@@ -177,7 +178,7 @@ impl Connection {
         RequestError::Broke(fault.or(reason))
     }
 
-    /// Ends a link that broke, unless somebody else has.
+    /// Ends a link that broke, unless another request has.
     async fn end(&self, number: u64) {
         let _one = self.anew.lock().await;
         let mut state = self.link.lock().await;
@@ -207,8 +208,8 @@ impl State {
 impl Link {
     fn end(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            // That the task of the connection panicked changes nothing: it has ended. A server that does not read what is
-            // written to it may keep the task for a while; it ends by itself.
+            // That the task of the connection panicked changes nothing: it has ended. A server that does not read what
+            // is written to it may keep the task for a while; it ends by itself.
             drop(tokio::time::timeout(ENDING, self.service.cancel()).await);
             if let Some(process) = self.process {
                 process.end().await;
@@ -225,7 +226,7 @@ fn send(
     Box::pin(async move { peer.send_request_with_option(request, PeerRequestOptions::no_options()).await })
 }
 
-/// Tells the server that nobody waits for a request any more, unless it was answered.
+/// Cancels a request at the server, unless it was answered.
 struct GivenUp {
     peer: Peer<RoleClient>,
     handler: Handler,

@@ -20,7 +20,8 @@ use super::transport::Answered;
 use super::url::McpUrl;
 use super::{McpCommand, McpError, McpOptions};
 
-/// Where a server is: a [command](McpCommand), an address (`McpUrl`, with the feature `http`), or a [stream](McpStream).
+/// The endpoint of a server: a [command](McpCommand), an address (`McpUrl`, with the feature `http`), or a
+/// [stream](McpStream).
 #[derive(Debug)]
 pub struct McpEndpoint(Kind);
 
@@ -32,8 +33,8 @@ enum Kind {
     Url(McpUrl),
 }
 
-/// A server at the other end of a stream of bytes, such as a socket, or a pipe within the program. It cannot be connected to a
-/// second time.
+/// A server at the other end of a stream of bytes, such as a socket, or a pipe within the program. It cannot be
+/// connected to a second time.
 pub struct McpStream(Mutex<Option<Ends>>);
 
 /// The reader and the writer of a stream.
@@ -158,7 +159,8 @@ impl McpEndpoint {
     }
 }
 
-/// Agrees on a version with the server. In a box, or the compiler does not see that the future may be sent between threads.
+/// Agrees on a version with the server. In a box, or the compiler does not see that the future may be sent between
+/// threads.
 fn serve<T: Transport<RoleClient> + 'static>(
     handler: Handler,
     transport: T,
@@ -167,7 +169,7 @@ fn serve<T: Transport<RoleClient> + 'static>(
     Box::pin(serve_client(handler, Answered::new(transport, Arc::clone(fault))))
 }
 
-/// Speaks in lines, of which none is dropped for its length: [`Lines`] sees to that.
+/// Speaks in lines. None is dropped for its length: [`Lines`] sees to that.
 fn transport<R, W>(read: R, write: W) -> AsyncRwTransport<RoleClient, R, W>
 where
     R: AsyncRead + Send + Unpin,
@@ -176,8 +178,8 @@ where
     AsyncRwTransport::new(read, write).with_max_line_length(usize::MAX)
 }
 
-/// Returns the client information for the handshake. The version is the newest that begins with a handshake, which every server
-/// knows.
+/// Returns the client information for the handshake. The version is the newest that begins with a handshake, which
+/// every server knows.
 pub(super) fn introduction() -> ClientConfig {
     let program = Implementation::new("superstep", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), program)

@@ -12,8 +12,8 @@ use superstep_nodes::tool::ToolContext;
 
 use super::endpoint::introduction;
 
-/// Hears what a server says without being asked: how far calls are, and that it has other tools. What it asks for itself is
-/// refused: no capability is offered.
+/// Hears what a server says without being asked: how far calls are, and that it has other tools. What it asks for
+/// itself is refused: no capability is offered.
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     calls: Arc<Mutex<HashMap<ProgressToken, ToolContext>>>,

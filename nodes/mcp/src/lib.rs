@@ -12,8 +12,9 @@
 //! [`McpServer::connect`] starts it or connects to it; its tools are then called as the agent's own. They are listed once: the
 //! tools that a model sees do not change during a conversation, whatever the server reports.
 //!
-//! A server's hints about its tools are ignored, unless [`McpOptions::trust_hints`] is set. Its texts are passed to the model,
-//! with all risks of untrusted input. Requests of the server itself, for example for an answer of the model, are refused.
+//! A server's hints about its tools are ignored, unless [`McpOptions::trust_hints`] is set. Its texts are passed to the
+//! model, with all risks of untrusted input. Requests of the server itself, for example for an answer of the model, are
+//! refused.
 //!
 //! The other way round, an [`McpService`] offers graphs to clients: a call of a [`GraphTool`] is a run.
 

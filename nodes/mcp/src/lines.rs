@@ -31,7 +31,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
         let before = buf.filled().len();
         std::task::ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
         let mut lines = buf.filled()[before..].split(|byte| *byte == b'\n');
-        // What is left after the last line break is a line that goes on.
+        // The text after the last line break is a line that continues.
         let mut longest = this.line + lines.next().map_or(0, <[u8]>::len);
         this.line = longest;
         for line in lines {

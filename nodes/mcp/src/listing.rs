@@ -67,9 +67,9 @@ impl McpTools {
         &self.tools
     }
 
-    /// Returns the tools that the server lists and that cannot be used: those without a schema that is one, those that are
-    /// listed twice, those whose schema, name or description is too long, those that come when all of these together are, and
-    /// those whose schema has nonprinting characters in a name or a value.
+    /// Returns the tools that the server lists and that cannot be used: those without a schema that is one, those that
+    /// are listed twice, those whose schema, name or description is too long, those that come when all of these
+    /// together are, and those whose schema has nonprinting characters in a name or a value.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
@@ -205,7 +205,8 @@ fn usable(
     Ok(McpTool::new(own_name, tool, described, schema, Arc::clone(connection)))
 }
 
-/// Returns the description of a tool for the model, or else its title. Characters that people would not see are escaped.
+/// Returns the description of a tool for the model, or else its title. Characters that people would not see are
+/// escaped.
 fn described(tool: &Listed) -> String {
     let said = tool.description.as_deref().filter(|text| !text.trim().is_empty());
     let said = said.or(tool.title.as_deref()).map(str::to_owned);
@@ -226,7 +227,8 @@ fn escape_texts(schema: &mut Value) {
     }
 }
 
-/// Returns whether a name or a text of a schema has nonprinting characters. Control characters may be in patterns and values.
+/// Returns whether a name or a text of a schema has nonprinting characters. Control characters may be in patterns and
+/// values.
 fn hides_text(schema: &Value) -> bool {
     let is_hiding = |text: &str| text.contains(|letter: char| is_nonprinting(letter) && !letter.is_control());
     match schema {

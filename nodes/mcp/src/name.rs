@@ -14,9 +14,9 @@ pub(super) fn is_server_name(name: &str) -> bool {
     (1..=MOST_OF_SERVER).contains(&name.len()) && name.bytes().all(is_letter)
 }
 
-/// The name of a server's tool for models: `server__tool`. A name that models cannot call is written with letters that they
-/// can, cut where it is too long, and ends with digits of its digest: two tools do not get the same name that way, and a tool
-/// has the same one whatever others there are.
+/// The name of a server's tool for models: `server__tool`. A name that models cannot call is written with letters that
+/// they can, cut where it is too long, and ends with digits of its digest: two tools do not get the same name that way,
+/// and a tool has the same one whatever others there are.
 pub(super) fn tool_name(server: &str, tool: &str) -> String {
     let most = MOST_OF_TOOL - server.len() - "__".len();
     if (1..=most).contains(&tool.len()) && tool.bytes().all(is_letter) {

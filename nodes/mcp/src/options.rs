@@ -60,8 +60,8 @@ impl McpOptions {
         self
     }
 
-    /// Leaves the calls of this tool to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without asking somebody. The
-    /// name is that which the server gives it.
+    /// Leaves the calls of this tool to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without a
+    /// person's permission. The name is that which the server gives it.
     #[must_use]
     pub fn allow_tool(mut self, name: impl Into<String>) -> Self {
         if let Allowed::These(names) = &mut self.allowed {
@@ -70,14 +70,15 @@ impl McpOptions {
         self
     }
 
-    /// Leaves the calls of all tools to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without asking somebody.
+    /// Leaves the calls of all tools to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without a
+    /// person's permission.
     #[must_use]
     pub fn allow_all_tools(mut self) -> Self {
         self.allowed = Allowed::All;
         self
     }
 
-    /// Sets how long a call may take. The server is then told that nobody waits any more.
+    /// Sets the time limit of a call. A call that takes longer is cancelled at the server.
     #[must_use]
     pub fn call_time(mut self, time: Duration) -> Self {
         self.call_time = time;
@@ -91,8 +92,8 @@ impl McpOptions {
         self
     }
 
-    /// Sets how many bytes a message of the server may have. A connection with a longer one is ended. Of a server behind HTTP
-    /// it limits the events of a stream; an answer that is no stream may have 16 MiB.
+    /// Sets how many bytes a message of the server may have. A connection with a longer one is ended. Of a server
+    /// behind HTTP it limits the events of a stream; an answer that is no stream may have 16 MiB.
     #[must_use]
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.most_bytes = bytes;

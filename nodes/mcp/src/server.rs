@@ -10,7 +10,7 @@ use super::{McpEndpoint, McpError, McpOptions, McpTools};
 /// An MCP server that the program has connected to.
 ///
 /// The connection is shared with the tools, and is ended when the server and all of them are dropped, or by
-/// [`close`](Self::close). When it breaks, the calls that are under way fail, and the next one connects anew.
+/// [`close`](Self::close). When it breaks, the calls that are under way fail, and the next one connects again.
 ///
 /// ```
 /// use superstep_mcp::{McpCommand, McpOptions, McpServer};
@@ -30,8 +30,9 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// Connects to a server and asks for its tools. The name is the program's: those of the tools begin with it. A runtime of
-    /// tokio with its clock and its I/O (`enable_all`) has to be there, and to stay as long as the connection.
+    /// Connects to a server and asks for its tools. The name is the program's: those of the tools begin with it. A
+    /// runtime of tokio with its clock and its I/O (`enable_all`) has to be there, and to stay as long as the
+    /// connection.
     ///
     /// # Errors
     ///
@@ -56,8 +57,8 @@ impl McpServer {
         &self.connection.server
     }
 
-    /// Returns the tools that the server had when they were listed last. A server may say that they are others now: that
-    /// changes nothing until [`refresh`](Self::refresh), and nothing for a registry that they were added to.
+    /// Returns the tools that the server had when they were listed last. A server may say that they are others now:
+    /// that changes nothing until [`refresh`](Self::refresh), and nothing for a registry that they were added to.
     pub const fn tools(&self) -> &McpTools {
         &self.tools
     }
@@ -67,8 +68,8 @@ impl McpServer {
         self.connection.handler.tools_changed()
     }
 
-    /// Asks for the tools anew, such as between two conversations: a model that is told of other tools has to read the whole
-    /// request anew.
+    /// Lists the tools again, such as between two conversations: a model that gets other tools has to read the whole
+    /// request again.
     ///
     /// # Errors
     ///
@@ -78,7 +79,8 @@ impl McpServer {
         Ok(&self.tools)
     }
 
-    /// Closes the connection and waits until a server that is a command has ended. Calls of its tools fail from then on.
+    /// Closes the connection and waits until a server that is a command has ended. Calls of its tools fail from then
+    /// on.
     pub async fn close(self) {
         self.connection.close().await;
     }

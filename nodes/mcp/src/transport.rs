@@ -46,8 +46,8 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for ClosedInTime<T> {
     }
 }
 
-/// A transport to a server that does not let it ask without end: each of its requests is answered, and who reads no answers
-/// would fill the memory with them.
+/// A transport to a server that does not let it ask without end: each of its requests is answered, and who reads no
+/// answers would fill the memory with them.
 pub(super) struct Answered<T> {
     inner: ClosedInTime<T>,
     /// The requests that no answer was made to.
@@ -85,7 +85,8 @@ impl<T> Answered<T> {
         self.asked.len() + self.written.count.load(Ordering::Acquire)
     }
 
-    /// Waits until fewer requests wait for their answers; `false` if that takes too long. It may be given up and begun anew.
+    /// Waits until fewer requests wait for their answers; `false` if that takes too long. It may be dropped and called
+    /// again.
     async fn has_room(&mut self) -> bool {
         while self.open() >= MOST_OPEN {
             let until = *self.full.get_or_insert_with(Instant::now) + PATIENCE;

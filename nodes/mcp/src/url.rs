@@ -13,8 +13,8 @@ use superstep_nodes::__private::tls;
 
 use super::{BearerToken, McpError, McpOptions};
 
-/// A server behind an address, which is asked over streamable HTTP. Redirects are not followed. A proxy that the environment
-/// names (`HTTPS_PROXY`, `NO_PROXY`) is used.
+/// A server behind an address, which is asked over streamable HTTP. Redirects are not followed. A proxy that the
+/// environment names (`HTTPS_PROXY`, `NO_PROXY`) is used.
 #[derive(Clone)]
 pub struct McpUrl {
     url: Url,
@@ -45,7 +45,8 @@ impl McpUrl {
     ///
     /// # Errors
     ///
-    /// Fails if it would go to another machine over `http`, where everybody on the way can read it, or can be no header.
+    /// Fails if it would go to another machine over `http`, where everybody on the way can read it, or can be no
+    /// header.
     pub fn bearer(mut self, token: BearerToken) -> Result<Self, McpError> {
         let refused = |reason: &str| McpError::Address { reason: reason.to_owned() };
         if self.url.scheme() == "http" && !self.is_this_machine() {
@@ -104,8 +105,8 @@ impl McpUrl {
         Ok(StreamableHttpClientTransport::with_client(client, config))
     }
 
-    /// The text without the token, the values of headers, and what follows the path of the address, where keys are written,
-    /// too.
+    /// The text without the token, the values of headers, and what follows the path of the address, where keys are
+    /// written, too.
     pub(super) fn redact(&self, text: &str) -> String {
         let mut text = text.replace(self.url.as_str(), &self.shown());
         if let Some(query) = self.url.query() {

@@ -96,7 +96,7 @@ impl EmbedderName {
         Ok(match self {
             Self::OpenAi(model) => Arc::new(OpenAiEmbedder::from_env(model.as_str())?),
             Self::OpenAiCompatible { model, url } => {
-                // Not the key of OpenAI: it is nobody else's.
+                // Not the key of OpenAI, which must not be sent elsewhere.
                 let client = OpenAiEmbedder::compatible(model.as_str(), url)?;
                 match ApiKey::from_env("OPENAI_COMPATIBLE_API_KEY") {
                     Some(key) => Arc::new(client.key(key)?),

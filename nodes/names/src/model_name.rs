@@ -19,8 +19,8 @@ use superstep_nodes::model::{ChatModel, Script, Scripted};
 /// | `openai-compatible:MODEL@URL` | one of a server that speaks OpenAI's Chat Completions, such as vLLM, llama.cpp and LM Studio; with the key of `OPENAI_COMPATIBLE_API_KEY`, if that is set |
 /// | `ollama:MODEL` | one of Ollama, on this machine or that of `OLLAMA_HOST` |
 ///
-/// `extractive` needs the feature `knowledge`. Those behind a network need the feature `providers`, and take the variables that their clients say. The name has no
-/// key in it, so it may be shown.
+/// `extractive` needs the feature `knowledge`. Those behind a network need the feature `providers`, and take the
+/// variables that their clients say. The name has no key in it, so it may be shown.
 ///
 /// ```
 /// use superstep_names::ModelName;
@@ -123,7 +123,7 @@ impl ModelName {
             Self::Anthropic(model) => Arc::new(Anthropic::from_env(model.as_str())?),
             Self::OpenAi(model) => Arc::new(OpenAiResponses::from_env(model.as_str())?),
             Self::OpenAiCompatible { model, url } => {
-                // Not the key of OpenAI: it is nobody else's.
+                // Not the key of OpenAI, which must not be sent elsewhere.
                 let client = OpenAiChat::compatible(model.as_str(), url)?;
                 match ApiKey::from_env("OPENAI_COMPATIBLE_API_KEY") {
                     Some(key) => Arc::new(client.key(key)?),

@@ -8,9 +8,9 @@ use superstep_nodes::__private::redact;
 /// The key of an account with a provider. Nothing shows it: not its debug form, no error and no checkpoint; and its
 /// memory is overwritten when it is dropped.
 ///
-/// Where a provider repeats the key in an error, `[api key]` takes its place. A key is found inside words, too, if it has
-/// twelve characters, or eight with letters and digits. A shorter one is found as a word of its own, and one of fewer than
-/// four, which keeps no secret, is not looked for.
+/// Where a provider repeats the key in an error, `[api key]` takes its place. A key is found inside words, too, if it
+/// has twelve characters, or eight with letters and digits. A shorter one is found as a word of its own, and one of
+/// fewer than four, which keeps no secret, is not looked for.
 #[derive(Clone)]
 pub struct ApiKey(SecretString);
 

@@ -6,8 +6,8 @@ use reqwest::Url;
 
 use super::ProviderError;
 
-/// The base URL of a provider. It may have a query, as URLs of Azure do: `?api-version=…`. It is shown without the query,
-/// a name and a password.
+/// The base URL of a provider. It may have a query, as URLs of Azure do: `?api-version=…`. It is shown without the
+/// query, a name and a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct BaseUrl(Url);
 

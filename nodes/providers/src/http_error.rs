@@ -29,7 +29,7 @@ pub(super) struct HttpError {
     sizes: Overflow,
 }
 
-/// The longest message that is shown: a page of HTML helps nobody.
+/// The length at which messages are cut: a page of HTML does not help.
 const MOST_CHARS: usize = 600;
 
 impl HttpError {
@@ -50,8 +50,8 @@ impl HttpError {
         error
     }
 
-    /// Reads an error of any of the forms that are in use: an object `error`, a text `error`, `message` or `detail`, and
-    /// a list of them, of which the first counts.
+    /// Reads an error of any of the forms that are in use: an object `error`, a text `error`, `message` or `detail`,
+    /// and a list of them, of which the first counts.
     pub(super) fn of_json(json: &Value) -> Self {
         let json = json.get(0).unwrap_or(json);
         let error = json.get("error").or_else(|| json.pointer("/response/error")).unwrap_or(json);

@@ -6,16 +6,17 @@
 //! | [`OpenAiChat`] | Chat Completions | OpenAI, Ollama, vLLM, llama.cpp, LM Studio, and most other servers |
 //! | [`OpenAiResponses`] | Responses | OpenAI |
 //!
-//! Each is a [`ChatModel`](superstep_nodes::model::ChatModel). Replies are streamed. A reply whose stream breaks off is an error,
-//! never a short answer. Unknown events, fields and values that a provider adds are kept or ignored; they cause no error.
+//! Each is a [`ChatModel`](superstep_nodes::model::ChatModel). Replies are streamed. A reply whose stream breaks off is
+//! an error, never a short answer. Unknown events, fields and values that a provider adds are kept or ignored; they
+//! cause no error.
 //!
 //! [`OpenAiEmbedder`] requests embeddings from a model, for a knowledge base.
 //!
-//! Clients do not retry: their errors say whether a retry may help and how long to wait. The retry policy of a node retries, so
-//! retries are visible, bounded and resumed.
+//! Clients do not retry: their errors say whether a retry may help and how long to wait. The retry policy of a node
+//! retries, so retries are visible, bounded and resumed.
 //!
-//! The same request is always sent as the same text. A longer conversation therefore begins with the text sent before, and the
-//! provider's cache finds it. An [`ApiKey`] never appears in an error, a log or a checkpoint.
+//! The same request is always sent as the same text. A longer conversation therefore begins with the text sent before,
+//! and the provider's cache finds it. An [`ApiKey`] never appears in an error, a log or a checkpoint.
 //!
 //! ```text
 //! ModelRequest ──▶ request ──▶ transport ──▶ bytes ──▶ sse ──▶ reader ──▶ ModelEvent, ModelEvent, …

@@ -20,7 +20,7 @@ pub(super) fn tool_name(name: &str) -> Cow<'_, str> {
 }
 
 /// The tools that the conversation mentions, where the request offers none: some providers refuse a conversation with
-/// tools that they were not told of.
+/// tools that are not in the request.
 pub(super) fn mentioned_tools(request: &ModelRequest) -> impl Iterator<Item = &str> {
     let offers_none = request.tools.is_empty();
     let calls = request.messages.iter().flat_map(|message| message.tool_calls());

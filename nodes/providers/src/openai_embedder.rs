@@ -10,7 +10,8 @@ use superstep_nodes::model::{EmbedError, Embedder, Embedding, ModelError};
 use super::openai::OpenAiServer;
 use super::{ApiKey, ProviderError, TransportOptions};
 
-/// An embedding model of OpenAI, or of a server that is compatible with it, such as Ollama, vLLM, llama.cpp and LM Studio.
+/// An embedding model of OpenAI, or of a server that is compatible with it, such as Ollama, vLLM, llama.cpp and LM
+/// Studio.
 ///
 /// ```no_run
 /// use superstep_providers::OpenAiEmbedder;
@@ -107,8 +108,8 @@ impl OpenAiEmbedder {
         Ok(self)
     }
 
-    /// Asks for embeddings of so many dimensions, of models that can shorten theirs. They are others than the full ones, so
-    /// the embedder's name says it.
+    /// Asks for embeddings of so many dimensions, of models that can shorten theirs. They are others than the full
+    /// ones, so the embedder's name says it.
     #[must_use]
     pub fn dimensions(mut self, dimensions: u32) -> Self {
         self.name = format!("{}/{dimensions}", self.model);

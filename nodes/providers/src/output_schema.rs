@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// The schema with every object closed: it has no members but those it lists. `None` where an object has members of any
 /// name.
 ///
-/// What providers do not know in a schema, such as the range of a number, is left out: whoever asked checks the value
+/// What providers do not know in a schema, such as the range of a number, is left out: the caller checks the value
 /// anyway.
 pub(super) fn closed(schema: &Value) -> Option<Value> {
     let closed = close(schema);

@@ -88,7 +88,7 @@ struct Reading<R> {
     failure: Option<ModelError>,
 }
 
-/// Makes a call when the stream is first asked, and reads its answer. Whoever drops the stream gives the call up.
+/// Makes a call when the stream is first asked, and reads its answer. Dropping the stream cancels the call.
 pub(super) fn reply_stream<R: ReplyReader>(
     transport: Transport,
     call: Call,
@@ -124,7 +124,7 @@ async fn more<R: ReplyReader>(
     }
     let bytes = match reading.answer.chunk().await {
         Ok(Some(bytes)) => bytes,
-        // What was to follow a complete reply is missed by nobody.
+        // Nothing after a complete reply is needed.
         Ok(None) | Err(_) if reading.reader.is_complete() => return Ok(None),
         Ok(None) => return Err(StreamFault::EndedEarly.into()),
         Err(error) => return Err(unreachable(error)),

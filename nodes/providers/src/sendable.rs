@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use superstep_nodes::__private::media_type;
 use superstep_nodes::message::{Image, ImageSource};
 
-/// A picture with the type that its bytes have, whatever it is said to be: providers look, and refuse the whole request. Of
-/// one that no provider takes, what is said in its place.
+/// A picture with the type that its bytes have, whatever it is said to be: providers look, and refuse the whole
+/// request. Of one that no provider takes, what is said in its place.
 pub(super) fn sendable(image: &Image) -> Result<Cow<'_, Image>, String> {
     let ImageSource::Base64 { media_type: said, data } = &image.source else {
         return Ok(Cow::Borrowed(image));

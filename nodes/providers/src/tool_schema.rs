@@ -22,8 +22,8 @@ pub(super) fn one_object(schema: &Value) -> Value {
     object.into()
 }
 
-/// The same without what OpenAI refuses: lists that do not say what is in them, objects that say nothing of their members, and
-/// forms at the top.
+/// The same without what OpenAI refuses: lists that do not say what is in them, objects that say nothing of their
+/// members, and forms at the top.
 pub(super) fn complete(schema: &Value) -> Value {
     let mut schema = one_object(schema);
     if let Some(top) = schema.as_object_mut() {

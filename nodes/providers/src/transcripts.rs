@@ -4,7 +4,8 @@ use superstep_nodes::model::{ModelError, ModelReply};
 
 use super::reply_stream::{ReplyReader, read_all};
 
-/// Returns the outcome of a transcript. It is the same for every way of cutting the transcript in two, and byte by byte.
+/// Returns the outcome of a transcript. It is the same for every way of cutting the transcript in two, and byte by
+/// byte.
 pub(super) fn outcome<R: ReplyReader>(
     transcript: &str,
     reader: impl Fn() -> R,

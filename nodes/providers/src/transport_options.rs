@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// The options for connections to providers: times, proxy and certificates.
 ///
-/// Without a [`proxy`](Self::proxy), the usual environment variables name one: `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`,
-/// except for the hosts in `NO_PROXY`. Certificates are checked against those that the system trusts.
+/// Without a [`proxy`](Self::proxy), the usual environment variables name one: `HTTPS_PROXY`, `HTTP_PROXY` and
+/// `ALL_PROXY`, except for the hosts in `NO_PROXY`. Certificates are checked against those that the system trusts.
 #[derive(Clone)]
 pub struct TransportOptions {
     pub(super) connect_timeout: Duration,

@@ -9,7 +9,8 @@ use crate::model::{ModelReply, ModelRequest, StopReason, TokenCounter};
 use crate::prompt::{Said, SummaryPrompt};
 use crate::text::abridged;
 
-/// The part of a conversation that a summary is to stand for: see [`ContextManager::plan`](super::ContextManager::plan).
+/// The part of a conversation that a summary is to stand for: see
+/// [`ContextManager::plan`](super::ContextManager::plan).
 #[derive(Clone)]
 pub struct CompactionPlan<'m> {
     pub(super) counter: &'m dyn TokenCounter,
@@ -81,8 +82,8 @@ impl CompactionPlan<'_> {
         prompt.to_request(id)
     }
 
-    /// Takes a summary; `left_out` is the number of the oldest messages that it does not cover. A summary that is too long is
-    /// cut to its beginning and its end, with a mark between them.
+    /// Takes a summary; `left_out` is the number of the oldest messages that it does not cover. A summary that is too
+    /// long is cut to its beginning and its end, with a mark between them.
     ///
     /// # Errors
     /// When it is not whole, or does not make the conversation shorter.
@@ -104,8 +105,8 @@ impl CompactionPlan<'_> {
         self.compaction(id, text, self.budget / FOR_NOTES, by)
     }
 
-    /// Takes what can be noted without a model, because none gave a summary that is of use, for this reason. The earlier summary
-    /// stays.
+    /// Takes what can be noted without a model, because none gave a summary that is of use, for this reason. The
+    /// earlier summary stays.
     ///
     /// # Errors
     /// When that does not make the conversation shorter.
@@ -148,7 +149,8 @@ impl CompactionPlan<'_> {
         }
     }
 
-    /// Leaves so much of a summary as the budget has room for beside the notes, and returns how many tokens it is shown in.
+    /// Leaves so much of a summary as the budget has room for beside the notes, and returns how many tokens it is shown
+    /// in.
     fn fit(&self, compaction: &mut Compaction) -> u64 {
         let shown = |compaction: &Compaction| self.counter.message(&summary(compaction));
         let mut tokens = shown(compaction);
@@ -160,7 +162,8 @@ impl CompactionPlan<'_> {
         let room = u128::from(self.budget.saturating_sub(others));
         let mut most = whole.chars().count();
         while tokens > self.budget && most > 0 {
-            // A text is hardly ever as dense at its ends as it is as a whole, and the mark has tokens, too: a few rounds come close.
+            // A text is hardly ever as dense at its ends as it is as a whole, and the mark has tokens, too: a few
+            // rounds come close.
             let taken = u128::from(tokens.saturating_sub(others).max(1));
             let in_proportion = usize::try_from(most as u128 * room / taken).unwrap_or(most);
             most = in_proportion.min(most - most.div_ceil(LEAST_STEP));

@@ -10,7 +10,7 @@ use crate::model::Usage;
 /// The record of a compaction: which messages models are no longer shown, and what they are shown in their place.
 ///
 /// A field `Vec<Compaction>` has the reducer [`KeyedLog`](superstep_core::reducer::KeyedLog). The last record counts, as it covers what
-/// the ones before cover. Whoever removes it, with `LogWrite::remove([id])` in an edit of the thread, has undone it: models
+/// the ones before cover. Removing it, with `LogWrite::remove([id])` in an edit of the thread, undoes it: models
 /// are shown the messages again, or what the record before says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compaction {
@@ -50,7 +50,7 @@ pub enum Summariser {
         /// The number of messages, the oldest ones, that were left out because there were too many.
         left_out: u64,
     },
-    /// Nobody, as no model gave one that is of use: of what came after the last summary there are only the notes, until a
+    /// No author, as no model gave a usable one: of what came after the last summary there are only the notes, until a
     /// model summarises it.
     Nobody {
         /// The reason.

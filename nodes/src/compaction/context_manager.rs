@@ -11,9 +11,9 @@ use crate::model::{RoughTokens, TokenCounter};
 
 /// Decides when a conversation is to be compacted, and which part of it.
 ///
-/// A conversation is compacted if it has more tokens than the threshold. Its system messages, its pinned messages and its last
-/// messages stay unchanged; a summary stands for all others. The summary may use the tokens that are left up to the target, and
-/// is shortened if it is longer. See the [module](super).
+/// A conversation is compacted if it has more tokens than the threshold. Its system messages, its pinned messages and
+/// its last messages stay unchanged; a summary stands for all others. The summary may use the tokens that are left up
+/// to the target, and is shortened if it is longer. See the [module](super).
 #[derive(Clone)]
 pub struct ContextManager {
     threshold: u64,
@@ -28,8 +28,8 @@ type Pins = dyn Fn(&Message) -> bool + Send + Sync;
 /// The number of tokens that a summary and its notes may have in any case, however large the rest is.
 const LEAST_BUDGET: u64 = 400;
 
-/// The part of a conversation that has to be left to summarise, so that a summary is worth its call: one in so many tokens.
-/// Where the last messages alone are too long, a few before them change nothing.
+/// The part of a conversation that has to be left to summarise, so that a summary is worth its call: one in so many
+/// tokens. Where the last messages alone are too long, a few before them change nothing.
 const WORTHWHILE: u64 = 20;
 
 impl Default for ContextManager {
@@ -48,7 +48,8 @@ impl ContextManager {
     /// The default for the number of last messages that stay unchanged.
     pub const RECENT: usize = 5;
 
-    /// Takes the defaults: above 8,000 tokens, to 4,000, with the last 5 messages unchanged and nothing pinned; tokens are
+    /// Takes the defaults: above 8,000 tokens, to 4,000, with the last 5 messages unchanged and nothing pinned; tokens
+    /// are
     /// [estimated](RoughTokens).
     pub fn new() -> Self {
         Self {
@@ -67,16 +68,16 @@ impl ContextManager {
         self
     }
 
-    /// Sets the number of tokens that a compacted conversation is to have, if the messages that stay unchanged allow it: the
-    /// summary gets the tokens that they leave, or 400 tokens if they leave less.
+    /// Sets the number of tokens that a compacted conversation is to have, if the messages that stay unchanged allow
+    /// it: the summary gets the tokens that they leave, or 400 tokens if they leave less.
     #[must_use]
     pub fn target(mut self, tokens: u64) -> Self {
         self.target = tokens;
         self
     }
 
-    /// Leaves so many of the last messages unchanged; more, where these would begin with the answer to a call that is not among
-    /// them. System messages do not count.
+    /// Leaves so many of the last messages unchanged; more, where these would begin with the answer to a call that is
+    /// not among them. System messages do not count.
     #[must_use]
     pub fn recent(mut self, messages: usize) -> Self {
         self.recent = messages;
@@ -90,8 +91,8 @@ impl ContextManager {
         self
     }
 
-    /// Leaves these messages unchanged, wherever they are: such as the task, or a decision. A message that asks for tools stays
-    /// together with its answers.
+    /// Leaves these messages unchanged, wherever they are: such as the task, or a decision. A message that asks for
+    /// tools stays together with its answers.
     #[must_use]
     pub fn pin(mut self, pins: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
         self.pins = Arc::new(pins);
@@ -108,11 +109,11 @@ impl ContextManager {
         messages.iter().map(|message| self.counter.message(message)).sum()
     }
 
-    /// Plans how a conversation is compacted that has been compacted like this; `None` if it need not be, or if there is
-    /// nothing that a summary could stand for, or hardly anything: less than a twentieth of the conversation.
+    /// Plans how a conversation is compacted that has been compacted like this; `None` if it need not be, or if there
+    /// is nothing that a summary could stand for, or hardly anything: less than a twentieth of the conversation.
     ///
-    /// A summariser is shown all that no model has summarised yet: where one gave no summary that is of use, the next is asked
-    /// for those messages, too.
+    /// A summariser is shown all that no model has summarised yet: where one gave no summary that is of use, the next
+    /// is asked for those messages, too.
     pub fn plan<'m>(
         &'m self,
         messages: &'m [Message],
@@ -126,7 +127,8 @@ impl ContextManager {
         let in_force = in_force(messages, compactions);
         let covered = in_force.map_or(0, |(_, covered)| covered);
         let held: &[MessageId] = in_force.map_or(&[], |(compaction, _)| &compaction.pinned);
-        // What nobody summarised is not in the last summary, so it is material again, though models are no longer shown it.
+        // What was not summarised is not in the last summary, so it is material again, though models are no longer
+        // shown it.
         let (earlier, start) = last_summary(messages, compactions).unzip();
         let start = start.unwrap_or(0);
         let end = self.begin_of_recent(messages);

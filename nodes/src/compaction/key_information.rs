@@ -6,9 +6,9 @@ use crate::message::{Message, ToolStatus};
 use crate::model::TokenCounter;
 use crate::text::statements;
 
-/// The decisions, requirements and errors of a conversation: the sentences that state them, found by their words. No model is
-/// needed, so the notes stand beside every summary, and alone where no model gives one. A compaction has room for some of them
-/// only: of those that fit, the latest are kept.
+/// The decisions, requirements and errors of a conversation: the sentences that state them, found by their words. No
+/// model is needed, so the notes stand beside every summary, and alone where no model gives one. A compaction has room
+/// for some of them only: of those that fit, the latest are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyInformation {
     lines: Vec<String>,
@@ -43,9 +43,9 @@ const MARKS: [&str; 21] = [
 const MOST_OF_NOTE: usize = 240;
 
 impl KeyInformation {
-    /// Finds the sentences, list items and headings of these messages, oldest first. A sentence may span several lines. Of one
-    /// that is too long the marked parts are taken, and `…` stands where text was left out. Of results of tools only errors are
-    /// searched.
+    /// Finds the sentences, list items and headings of these messages, oldest first. A sentence may span several lines.
+    /// Of one that is too long the marked parts are taken, and `…` stands where text was left out. Of results of tools
+    /// only errors are searched.
     pub fn of(messages: &[Message]) -> Self {
         let mut known = HashSet::new();
         let mut lines = Vec::new();
@@ -73,8 +73,8 @@ impl KeyInformation {
         Self { lines: earlier.iter().cloned().chain(new).collect() }
     }
 
-    /// Returns the notes that fit into so many tokens together, oldest first. Later statements are more likely to hold, so they
-    /// are taken first; a line that does not fit makes room for those before it.
+    /// Returns the notes that fit into so many tokens together, oldest first. Later statements are more likely to hold,
+    /// so they are taken first; a line that does not fit makes room for those before it.
     pub(super) fn within(self, budget: u64, counter: &dyn TokenCounter) -> Vec<String> {
         let mut left = budget;
         let fits = |line: &String| {

@@ -10,9 +10,10 @@
 //!     = system messages, what is pinned, the summary, the recent messages
 //! ```
 //!
-//! A compaction changes no message. It is a record of the messages that a model is no longer shown, and of the text that it is
-//! shown instead; without the record the model sees them again. [`ContextManager`] decides when to compact and which part, the
-//! node [`Compact`](crate::node::Compact) does it, and [`Agent::compacted`](crate::node::Agent::compacted) shows its model the
+//! A compaction changes no message. It is a record of the messages that a model is no longer shown, and of the text
+//! that it is shown instead; without the record the model sees them again. [`ContextManager`] decides when to compact
+//! and which part, the node [`Compact`](crate::node::Compact) does it, and
+//! [`Agent::compacted`](crate::node::Agent::compacted) shows its model the
 //! [`view`].
 //!
 //! ```

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::{Compaction, Summariser};
 use crate::message::Message;
 
-/// Returns the messages that models are shown: system messages first, then the pinned ones, then the summary, and then the
-/// messages after it. The last message of a person is shown unchanged until it is answered, right after the summary if that
-/// covers it. Without a compaction, all messages are returned unchanged.
+/// Returns the messages that models are shown: system messages first, then the pinned ones, then the summary, and then
+/// the messages after it. The last message of a person is shown unchanged until it is answered, right after the summary
+/// if that covers it. Without a compaction, all messages are returned unchanged.
 ///
 /// The last compaction counts. One whose messages no longer exist is ignored, and the one before counts.
 pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {

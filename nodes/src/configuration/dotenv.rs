@@ -11,7 +11,7 @@ pub(super) fn variables(file: &[u8]) -> Result<Vec<(String, String)>, String> {
     let file = file.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(file);
     let lines = Lines { rest: file, taken: &taken };
     dotenvy::from_read_iter(lines).collect::<Result<_, _>>().map_err(|error| match error {
-        // Such files hold keys, and the error quotes what cannot be read: it is told by its first line.
+        // Such files hold keys, and the error quotes what cannot be read: only its first line is shown.
         Error::LineParse(text, _) => {
             let line = (taken.get() + 1).saturating_sub(text.lines().count());
             format!("line {line} is not NAME=VALUE; a value with spaces takes quotes, and quotes have to end")

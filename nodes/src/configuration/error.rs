@@ -40,8 +40,8 @@ pub enum ConfigurationError {
     },
 }
 
-/// Describes where a refused value is set. A default is set nowhere: the text says that the setting has to be set, too, as
-/// another setting made the default invalid.
+/// Describes where a refused value is set. A default is set nowhere: the text says that the setting has to be set, too,
+/// as another setting made the default invalid.
 fn standing(origin: &Origin) -> String {
     match origin {
         Origin::Default => "by default, and has to be set, too".to_owned(),

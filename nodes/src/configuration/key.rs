@@ -11,7 +11,8 @@ pub trait Configurable: Default + 'static {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// When two values do not fit together: the name of the key that is to be changed, and a description of its allowed values.
+    /// When two values do not fit together: the name of the key that is to be changed, and a description of its allowed
+    /// values.
     fn check(&self) -> Result<(), (&'static str, String)> {
         Ok(())
     }

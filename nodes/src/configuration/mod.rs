@@ -5,9 +5,9 @@
 //!                  each value replaces the one before      └──Display──▶ what is set, and where
 //! ```
 //!
-//! A type of settings lists its [`Key`]s once: the name, the allowed values, and functions that read and show it. Everything
-//! else follows from the list: a [`Configuration`] reads the keys from each source, and an error names the key, the value, its
-//! source and the allowed values.
+//! A type of settings lists its [`Key`]s once: the name, the allowed values, and functions that read and show it.
+//! Everything else follows from the list: a [`Configuration`] reads the keys from each source, and an error names the
+//! key, the value, its source and the allowed values.
 //!
 //! ```
 //! use superstep_nodes::configuration::Configuration;

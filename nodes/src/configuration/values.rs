@@ -15,8 +15,8 @@ use super::{Configurable, ConfigurationError, Key, Origin};
 /// Settings that are read source by source: later sources override earlier ones. The usual order is a file, `.env`, the
 /// environment, so that the environment has the last word; see the [module](super).
 ///
-/// Its `Display` is a line for each setting: the name, the value, and its source. There are no secrets among settings: keys of
-/// models are variables of their own.
+/// Its `Display` is a line for each setting: the name, the value, and its source. There are no secrets among settings:
+/// keys of models are variables of their own.
 #[derive(Clone, Debug)]
 pub struct Configuration<S> {
     settings: S,
@@ -35,7 +35,8 @@ impl<S: Configurable> Configuration<S> {
         Self { settings: S::default(), origins: BTreeMap::new() }
     }
 
-    /// Takes these settings instead of the defaults, as set in a program. A value that equals its default counts as a default.
+    /// Takes these settings instead of the defaults, as set in a program. A value that equals its default counts as a
+    /// default.
     pub fn of(settings: S) -> Self {
         Self::of_origin(settings, &Origin::Code)
     }
@@ -116,12 +117,12 @@ impl<S: Configurable> Configuration<S> {
         Ok(self)
     }
 
-    /// Reads a file of variables, such as `.env`: lines like `COMPACTION_THRESHOLD=6000`. Other variables in it are ignored. A
-    /// file that does not exist sets nothing.
+    /// Reads a file of variables, such as `.env`: lines like `COMPACTION_THRESHOLD=6000`. Other variables in it are
+    /// ignored. A file that does not exist sets nothing.
     ///
     /// # Errors
-    /// When it exists and cannot be read, or sets a setting to a value that is not allowed. A line that is not a setting is
-    /// reported by its number and not quoted, as such files hold keys.
+    /// When it exists and cannot be read, or sets a setting to a value that is not allowed. A line that is not a
+    /// setting is reported by its number and not quoted, as such files hold keys.
     #[cfg(feature = "configuration-files")]
     pub fn dotenv(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigurationError> {
         let path = path.as_ref();

@@ -16,7 +16,8 @@ pub enum ImageError {
         /// A description of the error.
         reason: String,
     },
-    /// It is larger than the [limits](super::ImageLimits) allow; nothing of it was decoded. Make it smaller, or allow more.
+    /// It is larger than the [limits](super::ImageLimits) allow; nothing of it was decoded. Make it smaller, or allow
+    /// more.
     #[error("it is too large: {what}")]
     TooLarge {
         /// The size that is too large, and the limit.

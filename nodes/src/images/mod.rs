@@ -4,8 +4,8 @@
 //! file ──▶ decoded, upright ──▶ RGB ──▶ at most so many pixels a side ──▶ JPEG ──▶ message::Image
 //! ```
 //!
-//! A model is sent only the picture that it looks at: large pictures are made smaller, and a camera's notes beside the picture,
-//! such as the place where it was taken, are left out.
+//! A model is sent only the picture that it looks at: large pictures are made smaller, and a camera's notes beside the
+//! picture, such as the place where it was taken, are left out.
 
 mod error;
 mod limits;

@@ -10,7 +10,8 @@ use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
 use super::{ImageError, ImageFileError, ImageLimits, PreparedImage};
 
-/// The preparation of a picture for a model: turned as its camera was held, in RGB, not larger than is of use, and as a JPEG.
+/// The preparation of a picture for a model: turned as its camera was held, in RGB, not larger than is of use, and as a
+/// JPEG.
 ///
 /// ```
 /// use superstep_nodes::images::ImagePreparation;
@@ -82,11 +83,12 @@ impl ImagePreparation {
         self
     }
 
-    /// Makes the picture of a file ready. It takes some tenths of a second for a large one: in async code it belongs on a
-    /// thread of its own.
+    /// Makes the picture of a file ready. It takes some tenths of a second for a large one: in async code it belongs on
+    /// a thread of its own.
     ///
     /// # Errors
-    /// When there is no such file, it is a folder, a pipe or a device, it cannot be read, or [`prepare`](Self::prepare) fails.
+    /// When there is no such file, it is a folder, a pipe or a device, it cannot be read, or [`prepare`](Self::prepare)
+    /// fails.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<PreparedImage, ImageFileError> {
         let path = path.as_ref();
         let bytes = self.bytes(path).map_err(|source| match source.kind() {
@@ -115,7 +117,7 @@ impl ImagePreparation {
 
     /// The bytes of a file, and no more than one too many.
     fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // A pipe that nobody writes to would not let itself be opened.
+        // Opening a pipe without a writer would block.
         let what = fs::metadata(path)?;
         if what.is_dir() {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
@@ -128,7 +130,7 @@ impl ImagePreparation {
         Ok(bytes)
     }
 
-    /// Decodes the picture, turned as it is to be looked at.
+    /// Decodes the picture, in its upright orientation.
     fn decode(&self, bytes: &[u8]) -> Result<DynamicImage, ImageError> {
         let format = image::guess_format(bytes).map_err(|_| ImageError::NotAnImage)?;
         let mut decoder =

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{AiMessage, Message, ToolCall, ToolMessage};
 
 /// The answer to a tool call without a result, because its task was cancelled, revoked or killed. It
-/// says nothing of what the tool did, as nobody knows.
+/// says nothing of what the tool did, as that is not known.
 pub const NO_RESULT: &str =
     "No result: the work was stopped before the tool had answered. Whether it did anything is not known.";
 

@@ -13,7 +13,7 @@ use super::{Conversation, Message};
 
 /// The conversation as a state keeps it: every message, in order, no two with the same id.
 ///
-/// A field of this type has the reducer [`KeyedLog`]: a message is added at the end, or put in the place of the
+/// A field of this type has the reducer [`KeyedLog`]: a message is added at the end, or replaces the
 /// one with its id; [`LogWrite::remove`] takes messages out by their ids; the setter `set_…` replaces them all.
 /// What is stored of a write is that write, so a long conversation costs what is added to it.
 ///
@@ -50,7 +50,7 @@ impl MessageLog {
         Self { messages: Vec::new(), index: KeyedIndex::new() }
     }
 
-    /// Puts a message in the place of the one with its id, or at the end.
+    /// Replaces the message with the same id, or adds the message at the end.
     pub fn put(&mut self, message: Message) {
         self.index.put(&mut self.messages, message);
     }

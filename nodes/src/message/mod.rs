@@ -6,13 +6,13 @@
 //! system ──▶ human ──▶ ai ──(tool calls?)──▶ tool, tool, … ──▶ ai ──▶ human ──▶ …
 //! ```
 //!
-//! Every message has an id given by its creator: nothing here draws a random number or reads a clock, so a run that is executed
-//! again makes the same messages. An AI message may ask for tools; each of its calls has to be answered by a tool message
-//! directly after it, or providers refuse the request.
+//! Every message has an id given by its creator: nothing here draws a random number or reads a clock, so a run that is
+//! executed again makes the same messages. An AI message may ask for tools; each of its calls has to be answered by a
+//! tool message directly after it, or providers refuse the request.
 //!
-//! So there are two lists of messages. A [`MessageLog`] is what a state keeps: all that happened. A [`Conversation`] is what a
-//! model is shown: in it every call is answered, even if the work that was to answer it was stopped. [`unanswered_tool_calls`]
-//! finds the calls of a log that wait.
+//! So there are two lists of messages. A [`MessageLog`] is what a state keeps: all that happened. A [`Conversation`] is
+//! what a model is shown: in it every call is answered, even if the work that was to answer it was stopped.
+//! [`unanswered_tool_calls`] finds the calls of a log that wait.
 //!
 //! ```
 //! use superstep_nodes::message::{Message, MessageLog, NO_RESULT, ToolCall, unanswered_tool_calls};

@@ -4,10 +4,10 @@ use super::{Message, ToolCall};
 
 /// Returns the tool calls that no tool message answers, in the order they were made.
 ///
-/// The answers to an AI message's calls are the tool messages between it and the next human or AI
-/// message. Later ones do not count: model providers refuse a conversation in which something else comes
-/// first. So a request may be sent only when this returns nothing. Of calls with one id each needs an answer of its own, and
-/// the first ones have the answers that there are.
+/// The answers to an AI message's calls are the tool messages between it and the next human or AI message. Later ones
+/// do not count: model providers refuse a conversation in which something else comes first. So a request may be sent
+/// only when this returns nothing. Of calls with one id each needs an answer of its own, and the first ones have the
+/// answers that there are.
 pub fn unanswered_tool_calls(messages: &[Message]) -> Vec<&ToolCall> {
     let mut unanswered = Vec::new();
     for (position, message) in messages.iter().enumerate() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// One part of a message's content.
 ///
 /// Text and images are the same for all models. What only one provider understands is kept as it came, with
-/// its [`Origin`], and is sent back to nobody else.
+/// its [`Origin`], and is sent back to no other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -7,8 +7,8 @@ use crate::message::{Part, ToolCall};
 
 /// Folds the events of one stream into a reply.
 ///
-/// The pieces into which the text and the tool inputs were cut make no difference. The result is a reply only if a stop event
-/// came.
+/// The pieces into which the text and the tool inputs were cut make no difference. The result is a reply only if a stop
+/// event came.
 ///
 /// ```
 /// use superstep_nodes::model::{Accumulator, ModelEvent, StopReason, StreamFault};
@@ -66,8 +66,8 @@ impl Accumulator {
         self.parts.iter().filter_map(Part::as_text).collect()
     }
 
-    /// Returns the tool call that started at this position, from 0, once its input is complete, if that is JSON. The reply
-    /// has it at the same place if all calls before it are so, too.
+    /// Returns the tool call that started at this position, from 0, once its input is complete, if that is JSON. The
+    /// reply has it at the same place if all calls before it are so, too.
     pub fn complete_call(&self, position: usize) -> Option<ToolCall> {
         let call = self.calls.get(position).filter(|call| !call.is_broken)?;
         let input = call.input.clone()?;
@@ -105,8 +105,8 @@ impl Accumulator {
 
     /// Returns the reply.
     ///
-    /// A tool call that a limit cut off is left out; the [`StopReason`] tells of it. An input that is no JSON for another
-    /// reason is kept as a text, for the tool to refuse and the model to correct.
+    /// A tool call that a limit cut off is left out; the [`StopReason`] tells of it. An input that is no JSON for
+    /// another reason is kept as a text, for the tool to refuse and the model to correct.
     ///
     /// # Errors
     ///

@@ -25,14 +25,14 @@ pub trait Embedder: Send + Sync + 'static {
     }
 }
 
-/// The meaning of a text, as a direction in the space of an [`Embedder`]: texts that mean similar things point in similar
-/// directions.
+/// The meaning of a text, as a direction in the space of an [`Embedder`]: texts that mean similar things point in
+/// similar directions.
 #[derive(Clone, PartialEq)]
 pub struct Embedding(Vec<f32>);
 
 impl Embedding {
-    /// Makes an embedding of length one of the numbers that a model gave. `None` if one is no finite number, or if there
-    /// are none. Zeros, as of a text without words, stay zeros, and are like nothing.
+    /// Makes an embedding of length one of the numbers that a model gave. `None` if one is no finite number, or if
+    /// there are none. Zeros, as of a text without words, stay zeros, and are like nothing.
     pub fn new(mut numbers: Vec<f32>) -> Option<Self> {
         if numbers.is_empty() || !numbers.iter().all(|number| number.is_finite()) {
             return None;
@@ -85,8 +85,8 @@ pub enum EmbedError {
         /// The number of embeddings returned.
         given: usize,
     },
-    /// Embeddings of one embedder have different numbers of dimensions: it is broken, or has changed since documents were
-    /// ingested.
+    /// Embeddings of one embedder have different numbers of dimensions: it is broken, or has changed since documents
+    /// were ingested.
     #[error("the embedder gave {given} dimensions where there were {expected} before")]
     Dimensions {
         /// The number of dimensions of the others.

@@ -25,7 +25,8 @@ pub enum ModelError {
         /// The provider's message.
         reason: String,
     },
-    /// The provider failed, and says that another try does not help (`x-should-retry: false`). Ask another model, or later.
+    /// The provider failed, and says that another try does not help (`x-should-retry: false`). Ask another model, or
+    /// later.
     #[error("the model's provider failed and asks not to be tried again: {reason}")]
     NotRetryable {
         /// The provider's message.
@@ -66,8 +67,8 @@ pub enum ModelError {
     RequestTooLong {
         /// The provider's message.
         reason: String,
-        /// The number of tokens of the request, if the provider gave it: including those of the output that it asks for, where
-        /// the provider adds them.
+        /// The number of tokens of the request, if the provider gave it: including those of the output that it asks
+        /// for, where the provider adds them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
         /// The maximum number of tokens that the model takes, if the provider gave it.

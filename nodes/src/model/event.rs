@@ -13,7 +13,8 @@ use crate::message::Part;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelEvent {
-    /// A model has failed before it said anything, and another is asked in its place: see [`Fallback`](super::Fallback).
+    /// A model has failed before it said anything, and another is asked in its place: see
+    /// [`Fallback`](super::Fallback).
     Fallback {
         /// The name of the model that failed.
         failed: String,

@@ -8,13 +8,13 @@ use futures_util::stream::{self, BoxStream};
 
 use super::{ChatModel, ModelError, ModelEvent, ModelRequest};
 
-/// A model, and others that are asked in order if it fails: an overload, refused credentials, an account that is used up, a
-/// request that it does not take.
+/// A model, and others that are asked in order if it fails: an overload, refused credentials, an account that is used
+/// up, a request that it does not take.
 ///
-/// With [`when`](Self::when) some errors do not lead to the next model, such as those that the node's retry policy is for. A
-/// model that has begun its reply is not replaced, as observers have received a part of it. A reply names the model that gave
-/// it, and so does a [`Ledger`](super::Ledger). If all models fail, the error is that of the last one. A stream reports the
-/// others with [`ModelEvent::Fallback`], so that metrics and traces have them, too.
+/// With [`when`](Self::when) some errors do not lead to the next model, such as those that the node's retry policy is
+/// for. A model that has begun its reply is not replaced, as observers have received a part of it. A reply names the
+/// model that gave it, and so does a [`Ledger`](super::Ledger). If all models fail, the error is that of the last one.
+/// A stream reports the others with [`ModelEvent::Fallback`], so that metrics and traces have them, too.
 ///
 /// ```
 /// use superstep_nodes::model::{ChatModel, Fallback, ModelError, ModelRequest, Purpose, Scripted};
@@ -63,7 +63,8 @@ impl Fallback {
             let mut held = Vec::new();
             let failed = loop {
                 match events.next().await {
-                    // What a model says before it speaks is forgotten if it fails then, but for those that failed before it.
+                    // What a model says before it speaks is forgotten if it fails then, but for those that failed
+                    // before it.
                     Some(Ok(event @ ModelEvent::Fallback { .. })) => fallbacks.push(Ok(event)),
                     Some(Ok(event @ (ModelEvent::Start { .. } | ModelEvent::Usage(_)))) => {
                         held.push(Ok(event))

@@ -8,14 +8,15 @@
 //! A model implements streaming only; [`ChatModel::complete`] folds the stream. A stream counts as an
 //! answer only if it ends with a stop event: one that breaks off is an error, never a short answer.
 //!
-//! Requests and replies are plain data that is written to JSON and read back, so that a run can record them and a later one can
-//! replay them. Every request has a [`Purpose`], so calls can be counted by it and a [`Scripted`] model can answer each of them
-//! differently.
+//! Requests and replies are plain data that is written to JSON and read back, so that a run can record them and a later
+//! one can replay them. Every request has a [`Purpose`], so calls can be counted by it and a [`Scripted`] model can
+//! answer each of them differently.
 //!
 //! [`ChatModelExt::structured`] asks any model for a value of a type. An [`Embedder`] is a model that turns the meanings of
 //! texts into numbers.
 //!
-//! One model is included, for tests and demonstrations: [`Scripted`], which answers with replies written down beforehand.
+//! One model is included, for tests and demonstrations: [`Scripted`], which answers with replies written down
+//! beforehand.
 
 mod accumulator;
 mod chat_model;

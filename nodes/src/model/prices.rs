@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Usage;
 
-/// The prices of tokens, by the names of models. Prices change, so they are data: a program brings its own, from code or from a
-/// file.
+/// The prices of tokens, by the names of models. Prices change, so they are data: a program brings its own, from code
+/// or from a file.
 ///
-/// A price is that of one model: of the name that it has, and of that name with a date or `latest` behind it, as providers
-/// name the versions of a model. A name that ends with `*` is a prefix, and its price is that of every model whose name begins
-/// so. A model without a price costs an unknown sum, never that of another one.
+/// A price is that of one model: of the name that it has, and of that name with a date or `latest` behind it, as
+/// providers name the versions of a model. A name that ends with `*` is a prefix, and its price is that of every model
+/// whose name begins so. A model without a price costs an unknown sum, never that of another one.
 ///
 /// | price of | model | has it |
 /// |---|---|---|
@@ -21,7 +21,8 @@ use super::Usage;
 /// | `mistral-large` | `mistral-large-2411` | yes: four, six or eight digits are a date |
 /// | `claude-sonnet-*` | `claude-sonnet-4-5-20250929` | yes |
 ///
-/// Of several prices that of the whole name counts, then that of the name without the date, then that of the longest prefix.
+/// Of several prices that of the whole name counts, then that of the name without the date, then that of the longest
+/// prefix.
 ///
 /// ```
 /// use superstep_nodes::model::Prices;

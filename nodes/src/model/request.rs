@@ -44,7 +44,7 @@ pub enum OutputFormat {
     /// Any text.
     #[default]
     Text,
-    /// One JSON value that fits a schema. Whoever asked parses it, and checks it.
+    /// One JSON value that fits a schema. The caller parses and checks it.
     Json {
         /// The name of what is described, as providers ask for one.
         name: String,

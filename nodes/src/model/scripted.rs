@@ -14,9 +14,9 @@ use crate::message::{Content, ToolCall};
 
 /// A model that gives replies written down beforehand, for tests and demonstrations.
 ///
-/// Each call takes the next [`Turn`] of the queue for its purpose or, if there is none for that purpose, of the queue for all
-/// others. A call for which no turn is left fails with [`ModelError::ScriptExhausted`]. The requests are kept, to be looked at
-/// with [`requests`](Self::requests).
+/// Each call takes the next [`Turn`] of the queue for its purpose or, if there is none for that purpose, of the queue
+/// for all others. A call for which no turn is left fails with [`ModelError::ScriptExhausted`]. The requests are kept,
+/// to be looked at with [`requests`](Self::requests).
 ///
 /// ```
 /// use superstep_nodes::message::Message;

@@ -14,7 +14,7 @@ pub enum StopReason {
     ToolUse,
     /// It reached the limit of its output; what it said is cut off.
     MaxTokens,
-    /// It came upon a text that it was told to stop at.
+    /// It reached a stop sequence.
     StopSequence,
     /// It, or its provider, declined to answer.
     Refusal,

@@ -25,8 +25,8 @@ use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReaso
 use crate::tool::{ToolRegistry, ToolSpec};
 use crate::verification::Verification;
 
-/// The node that asks a model for the next step of a task: it shows the conversation to the model and appends the model's
-/// reply.
+/// The node that asks a model for the next step of a task: it shows the conversation to the model and appends the
+/// model's reply.
 ///
 /// Each visit appends exactly one AI message and adds 1 to the iteration, also on visits that only ask for
 /// tools. See [`AgentNext`] for where it leads.
@@ -88,12 +88,12 @@ impl<S: State> Agent<S> {
     }
 
     /// Tells the model of the tools of this node, and has calls begin while the model still speaks: each as soon as its
-    /// input is complete. Their answers are appended behind the AI message, in the order of the calls; those calls that are
-    /// left the [`Tools`] node makes.
+    /// input is complete. Their answers are appended behind the AI message, in the order of the calls; those calls that
+    /// are left the [`Tools`] node makes.
     ///
     /// Only calls that [change nothing](crate::tool::ToolEffect::ReadOnly) begin early, up to the first that does: a
-    /// reply that breaks off is asked for again, and the other one may not ask for the same. The calls begin and wait for
-    /// each other as the node's [policy](Tools::policy) says.
+    /// reply that breaks off is asked for again, and the other one may not ask for the same. The calls begin and wait
+    /// for each other as the node's [policy](Tools::policy) says.
     #[must_use]
     pub fn stream_tools(mut self, node: &Tools<S>) -> Self {
         let runner = node.runner().clone();
@@ -103,8 +103,8 @@ impl<S: State> Agent<S> {
     }
 
     /// Says which of its tools the model may ask for. With [`ToolChoice::None`] the request still lists them, as the
-    /// conversation may mention them. A call that the model makes all the same is not run: an error answers it, and the agent
-    /// has responded.
+    /// conversation may mention them. A call that the model makes all the same is not run: an error answers it, and the
+    /// agent has responded.
     #[must_use]
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.tool_choice = choice;
@@ -125,7 +125,8 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Emits the text of the model, as a whole, as a [`Reasoning`] event: on each visit whose reply has a text, before the
+    /// Emits the text of the model, as a whole, as a [`Reasoning`] event: on each visit whose reply has a text, before
+    /// the
     /// [`Tools`] node calls any tool. The name is the agent's, for observers of several agents.
     #[must_use]
     pub fn tell_reasoning(mut self, name: impl Into<String>) -> Self {
@@ -141,39 +142,40 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Limits the visits: tools that the model asks for on the last one are not run. Each such call is answered by an error
-    /// with that reason, as an open call would make the next model request invalid.
+    /// Limits the visits: tools that the model asks for on the last one are not run. Each such call is answered by an
+    /// error with that reason, as an open call would make the next model request invalid.
     #[must_use]
     pub fn limit(mut self, max_iterations: Field<S, u32>) -> Self {
         self.max_iterations = Some(max_iterations);
         self
     }
 
-    /// Takes a response that is there: a visit asks no model, and only counts, if the conversation ends with an AI message that
-    /// asks for no tools.
+    /// Takes a response that is there: a visit asks no model, and only counts, if the conversation ends with an AI
+    /// message that asks for no tools.
     #[must_use]
     pub fn take_response(mut self) -> Self {
         self.takes_response = true;
         self
     }
 
-    /// Shows the model the evaluator's feedback on those of its responses that were followed by another iteration. This is part
-    /// of the request only; the conversation that is kept does not have it.
+    /// Shows the model the evaluator's feedback on those of its responses that were followed by another iteration. This
+    /// is part of the request only; the conversation that is kept does not have it.
     #[must_use]
     pub fn feedback(mut self, evaluations: Field<S, Vec<TurnEvaluation>>) -> Self {
         self.evaluations = Some(evaluations);
         self
     }
 
-    /// Shows the model the conversation in short, as the compactions in this field say: see [`Compact`](super::Compact).
+    /// Shows the model the conversation in short, as the compactions in this field say: see
+    /// [`Compact`](super::Compact).
     #[must_use]
     pub fn compacted(mut self, compactions: CompactionsField<S>) -> Self {
         self.compactions = Some(compactions);
         self
     }
 
-    /// Has the model respond again after a response of this turn was [refused](super::Verify): its request ends with a system
-    /// message that has the feedback on all refused responses of the turn, and is for the purpose
+    /// Has the model respond again after a response of this turn was [refused](super::Verify): its request ends with a
+    /// system message that has the feedback on all refused responses of the turn, and is for the purpose
     /// [`Refiner`](Purpose::Refiner). The conversation that is kept does not have that message.
     #[must_use]
     pub fn corrections(mut self, verifications: Field<S, Vec<Verification>>) -> Self {
@@ -181,7 +183,8 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Tells the turns of a conversation apart by this count, as [`Verify`](super::Verify::turn) does, so that each has its own
+    /// Tells the turns of a conversation apart by this count, as [`Verify`](super::Verify::turn) does, so that each has
+    /// its own
     /// [corrections](Self::corrections). Without it there is one turn.
     #[must_use]
     pub fn turn(mut self, turn: Field<S, u32>) -> Self {

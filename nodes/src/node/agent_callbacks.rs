@@ -10,8 +10,8 @@ use superstep_core::run::{Observer, RunEvent};
 use super::agent_event::NodeEvent;
 use crate::tool::{ToolEvent, ToolEventKind};
 
-/// Functions that are called with the events of an agent as they occur: an [`Observer`] of a graph. Each of them may be left
-/// out.
+/// Functions that are called with the events of an agent as they occur: an [`Observer`] of a graph. Each of them may be
+/// left out.
 ///
 /// A function is called on the thread that works, so it should return soon. One that panics is called again at the next
 /// event, and changes nothing for the run.
@@ -59,8 +59,8 @@ impl AgentCallbacks {
         self
     }
 
-    /// Sets the function that is called with a tool's name and the text of its result for the model, after it was called or
-    /// refused.
+    /// Sets the function that is called with a tool's name and the text of its result for the model, after it was
+    /// called or refused.
     #[must_use]
     pub fn on_tool_result(mut self, call: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.tool_result = Some(Arc::new(call));

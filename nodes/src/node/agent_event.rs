@@ -21,7 +21,8 @@ use crate::tool::{ToolEvent, ToolEventKind};
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The text of an agent with [`tell_reasoning`](super::Agent::tell_reasoning), before the tools that it asks for are called.
+    /// The text of an agent with [`tell_reasoning`](super::Agent::tell_reasoning), before the tools that it asks for
+    /// are called.
     AgentReasoning {
         /// The agent.
         agent: String,
@@ -81,8 +82,8 @@ impl AgentEvent {
         }
     }
 
-    /// Returns the name of the event. That of progress is the member `event` of its data, if that can be a name and is not one
-    /// of the others'.
+    /// Returns the name of the event. That of progress is the member `event` of its data, if that can be a name and is
+    /// not one of the others'.
     pub fn name(&self) -> &str {
         match self {
             Self::AgentReasoning { .. } => "agent_reasoning",
@@ -92,8 +93,8 @@ impl AgentEvent {
         }
     }
 
-    /// Writes the event as one frame of a stream of server-sent events. Line ends in its texts are escaped, as they are in
-    /// JSON.
+    /// Writes the event as one frame of a stream of server-sent events. Line ends in its texts are escaped, as they are
+    /// in JSON.
     pub fn to_sse(&self) -> String {
         let data = match serde_json::to_value(self) {
             Ok(mut event) => event["data"].take(),

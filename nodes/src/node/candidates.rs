@@ -5,8 +5,8 @@ use super::turn_evaluation::TurnEvaluation;
 use crate::message::Message;
 use crate::prompt::Candidate;
 
-/// Returns the responses of a turn that were evaluated, in order. A response whose message is no longer in the conversation is
-/// left out.
+/// Returns the responses of a turn that were evaluated, in order. A response whose message is no longer in the
+/// conversation is left out.
 pub(super) fn candidates(messages: &[Message], evaluations: &[TurnEvaluation], turn: u32) -> Vec<Candidate> {
     evaluations
         .iter()

@@ -19,14 +19,15 @@ use crate::compaction::{Compaction, CompactionPlan, ContextManager};
 use crate::message::{Message, MessageId};
 use crate::model::{ChatModel, ModelError};
 
-/// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part and
-/// records which messages the [`Agent`](super::Agent) is to be shown. A conversation that is short enough is left unchanged,
-/// without any call.
+/// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part
+/// and records which messages the [`Agent`](super::Agent) is to be shown. A conversation that is short enough is left
+/// unchanged, without any call.
 ///
-/// An error of the model does not fail the node, unless it may pass and the node's retry policy has an attempt left. If the
-/// messages are too many for the model, it is asked without the oldest ones. If the model fails, or its summary is empty, cut
-/// off or would not shorten the conversation, only [notes](crate::compaction::KeyInformation) are recorded, if they make it
-/// shorter; otherwise nothing changes. Messages for which there are only notes are part of the next summary's material.
+/// An error of the model does not fail the node, unless it may pass and the node's retry policy has an attempt left. If
+/// the messages are too many for the model, it is asked without the oldest ones. If the model fails, or its summary is
+/// empty, cut off or would not shorten the conversation, only [notes](crate::compaction::KeyInformation) are recorded,
+/// if they make it shorter; otherwise nothing changes. Messages for which there are only notes are part of the next
+/// summary's material.
 ///
 /// While the run is observed, each compaction is emitted as a custom event of the name [`Compact::EVENT`], with the
 /// [`Compaction`] as its data, and beside its members the `threshold`, the tokens above which a conversation is compacted, and
@@ -71,7 +72,8 @@ impl<S: State> Compact<S> {
         Self { model, manager, messages, compactions, request: None, applied: None, tallies: Tallies::none() }
     }
 
-    /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same text.
+    /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same
+    /// text.
     #[must_use]
     pub fn task<T: OptionalText>(mut self, request: Field<S, T>) -> Self {
         self.request = Some(text_of(request));

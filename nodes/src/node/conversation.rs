@@ -43,8 +43,8 @@ pub(super) fn response<'m>(messages: &'m [Message], id: &MessageId) -> Option<&'
     })
 }
 
-/// Returns the conversation in the form that a model is shown: an AI message that was followed by another iteration, or is
-/// about to be, is followed by the evaluator's feedback on it, as a system message.
+/// Returns the conversation in the form that a model is shown: an AI message that was followed by another iteration, or
+/// is about to be, is followed by the evaluator's feedback on it, as a system message.
 pub(super) fn shown(messages: &[Message], evaluations: &[TurnEvaluation]) -> Conversation {
     let mut shown = Vec::with_capacity(messages.len() + evaluations.len());
     for (position, message) in messages.iter().enumerate() {
@@ -70,8 +70,8 @@ fn feedback(judged: &TurnEvaluation) -> Message {
     )
 }
 
-/// Returns the message for a model that is to respond again after responses of this turn were refused; `None` if none was
-/// refused.
+/// Returns the message for a model that is to respond again after responses of this turn were refused; `None` if none
+/// was refused.
 pub(super) fn correction(verifications: &[Verification], turn: u32) -> Option<Message> {
     let refused = Verification::of_turn(verifications, turn).filter(|it| it.result.requires_refinement());
     let refused: Vec<_> = refused.collect();

@@ -19,9 +19,9 @@ use crate::prompt::{EvaluatorPrompt, Evidence};
 
 /// The node that has a model judge the latest response, and appends the evaluation.
 ///
-/// If a reply is not an evaluation, the model is asked once more, with that reply and what is wrong with it. If the second is
-/// none either, or the model fails for good, the node fails, or [accepts](Self::accept_errors) the response without an
-/// evaluation.
+/// If a reply is not an evaluation, the model is asked once more, with that reply and what is wrong with it. If the
+/// second is none either, or the model fails for good, the node fails, or [accepts](Self::accept_errors) the response
+/// without an evaluation.
 pub struct Evaluator<S: State> {
     model: Arc<dyn ChatModel>,
     task: Field<S, String>,
@@ -55,7 +55,8 @@ impl<S: State> Evaluator<S> {
         }
     }
 
-    /// Numbers responses by this count. Without it they are numbered in the order of their evaluation, from 1 in each turn.
+    /// Numbers responses by this count. Without it they are numbered in the order of their evaluation, from 1 in each
+    /// turn.
     #[must_use]
     pub fn iteration(mut self, iteration: Field<S, u32>) -> Self {
         self.iteration = Some(iteration);
@@ -69,16 +70,17 @@ impl<S: State> Evaluator<S> {
         self
     }
 
-    /// Shows the model about so many tokens of the outputs of the turn's tools, as they are [estimated](RoughTokens): of the
-    /// longest outputs the beginning and the end. The default is [16,000](Evidence::MOST_TOKENS).
+    /// Shows the model about so many tokens of the outputs of the turn's tools, as they are [estimated](RoughTokens):
+    /// of the longest outputs the beginning and the end. The default is [16,000](Evidence::MOST_TOKENS).
     #[must_use]
     pub fn evidence_tokens(mut self, most: u64) -> Self {
         self.evidence_tokens = most;
         self
     }
 
-    /// Accepts a response that the model fails to judge: no evaluation is appended, and `unjudged`, which has the reducer `Append`,
-    /// gets the reason. An error that may pass is left to the node's retry policy first. Without this the node fails.
+    /// Accepts a response that the model fails to judge: no evaluation is appended, and `unjudged`, which has the
+    /// reducer `Append`, gets the reason. An error that may pass is left to the node's retry policy first. Without this
+    /// the node fails.
     #[must_use]
     pub fn accept_errors(mut self, unjudged: Field<S, Vec<Unjudged>>) -> Self {
         self.unjudged = Some(unjudged);

@@ -42,8 +42,9 @@ impl From<NoJudgement> for NodeError {
     }
 }
 
-/// Asks for a judgement: as [`structured`](crate::model::ChatModelExt::structured) does, with calls that are recorded. Replies of the
-/// record are no attempts, so that a run that failed for them asks again when it is resumed. Why there is none is the inner error.
+/// Asks for a judgement: as [`structured`](crate::model::ChatModelExt::structured) does, with calls that are recorded.
+/// Replies of the record are no attempts, so that a run that failed for them asks again when it is resumed. Why there
+/// is none is the inner error.
 pub(super) async fn judge<T>(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,

@@ -26,18 +26,19 @@
 //! A node cannot do without the arguments of `new`; everything else is optional and added with a method.
 //! The graphs in [`graphs`](crate::graphs) are these nodes with their wiring.
 //!
-//! **Nothing is done twice.** Model and tool calls are effects: a finished call is recorded, and a run that is resumed takes
-//! the recorded outcome. A model call that a crash cut short is made again; for a tool call,
+//! **Nothing is done twice.** Model and tool calls are effects: a finished call is recorded, and a run that is resumed
+//! takes the recorded outcome. A model call that a crash cut short is made again; for a tool call,
 //! [`ToolEffect`](crate::tool::ToolEffect) decides.
 //!
-//! **Nothing is left to chance.** The id of a message is the [place](superstep_core::node::TaskInfo::place) of the task that
-//! wrote it, the node's name and the superstep, `agent.3`, and for tool messages the position of the call, `tools.4.0`. Supersteps
-//! only grow in a thread, so no two messages of a conversation share an id, also those of subgraphs (`research.2/agent.1`), and
-//! the same run makes the same ids.
+//! **Nothing is left to chance.** The id of a message is the [place](superstep_core::node::TaskInfo::place) of the task
+//! that wrote it, the node's name and the superstep, `agent.3`, and for tool messages the position of the call,
+//! `tools.4.0`. Supersteps only grow in a thread, so no two messages of a conversation share an id, also those of
+//! subgraphs (`research.2/agent.1`), and the same run makes the same ids.
 //!
-//! **Everything can be watched.** While a run is observed, the output of a model is emitted piece by piece as message chunks of
-//! the run's log: [`ModelChunk`]s. Custom events report what was done: each call of a model ([`ModelCall`]), each tool call
-//! that was answered ([`ToolRun`]), and the length of the conversation ([`ConversationLength`]). [`AgentCallbacks`] and
+//! **Everything can be watched.** While a run is observed, the output of a model is emitted piece by piece as message
+//! chunks of the run's log: [`ModelChunk`]s. Custom events report what was done: each call of a model ([`ModelCall`]),
+//! each tool call that was answered ([`ToolRun`]), and the length of the conversation ([`ConversationLength`]).
+//! [`AgentCallbacks`] and
 //! [`AgentEvent`] pick what an agent says and calls.
 
 mod agent;

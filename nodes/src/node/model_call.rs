@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Purpose, Usage};
 
-/// A call of a model that has ended, as a custom event of the name [`ModelCall::EVENT`]: every node that asks a model emits one
-/// for each call, while the run is observed. It holds neither the request nor the reply.
+/// A call of a model that has ended, as a custom event of the name [`ModelCall::EVENT`]: every node that asks a model
+/// emits one for each call, while the run is observed. It holds neither the request nor the reply.
 ///
 /// ```
 /// use superstep_nodes::model::{Purpose, Usage};

@@ -51,7 +51,7 @@ impl ModelCalls {
     pub(super) fn of<S: State, C>(task: &Task<S, C>) -> Self {
         let effects: Effects = task.extract();
         Self {
-            // A reply that was lost in a crash cost money, but asking again harms nobody.
+            // A reply that was lost in a crash cost money, but asking again does no harm.
             effects: effects.on_unknown(OnUnknown::Retry),
             emit: task.extract(),
             info: task.extract(),
@@ -136,8 +136,8 @@ impl ModelCalls {
         Ok(answered.map(|(reply, _)| reply))
     }
 
-    /// Calls the model as [`try_ask`](Self::try_ask) does, for calls that may differ from one attempt to the next, as failed
-    /// calls are not recorded: the whole request distinguishes them, too.
+    /// Calls the model as [`try_ask`](Self::try_ask) does, for calls that may differ from one attempt to the next, as
+    /// failed calls are not recorded: the whole request distinguishes them, too.
     pub(super) async fn try_ask_about(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -159,8 +159,9 @@ impl ModelCalls {
         self.whole(model, request, message, String::new(), None).await
     }
 
-    /// Calls the model as [`ask`](Self::ask) does, and passes each tool call to `tell` as soon as its input is complete, in the
-    /// order of the calls: not one behind a call whose input does not end, and none of a recorded reply.
+    /// Calls the model as [`ask`](Self::ask) does, and passes each tool call to `tell` as soon as its input is
+    /// complete, in the order of the calls: not one behind a call whose input does not end, and none of a recorded
+    /// reply.
     pub(super) async fn ask_and_tell(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -289,8 +290,8 @@ impl ModelCalls {
         }
     }
 
-    /// Asks the model now. Each failed model of a [`Fallback`](crate::model::Fallback) is reported by itself if the run is
-    /// observed; `asked_ms` holds the time at which the last one was asked.
+    /// Asks the model now. Each failed model of a [`Fallback`](crate::model::Fallback) is reported by itself if the run
+    /// is observed; `asked_ms` holds the time at which the last one was asked.
     async fn converse(
         &self,
         model: &Arc<dyn ChatModel>,

@@ -20,8 +20,8 @@ use crate::prompt::RankerPrompt;
 
 /// The node that has a model compare all responses of the turn that were evaluated, and appends the ranking.
 ///
-/// If a reply is not a ranking, the model is asked once more, with that reply and what is wrong with it. If the second is none
-/// either, or the model fails for good, the node fails, or [continues](Self::accept_errors) without a ranking.
+/// If a reply is not a ranking, the model is asked once more, with that reply and what is wrong with it. If the second
+/// is none either, or the model fails for good, the node fails, or [continues](Self::accept_errors) without a ranking.
 pub struct Ranker<S: State> {
     model: Arc<dyn ChatModel>,
     task: Field<S, String>,
@@ -62,9 +62,9 @@ impl<S: State> Ranker<S> {
         self
     }
 
-    /// Continues without a ranking where the model fails to give one, and `unjudged`, which has the reducer `Append`, gets the reason;
-    /// and where no response of the turn was evaluated. An error that may pass is left to the node's retry policy first. Without this
-    /// the node fails.
+    /// Continues without a ranking where the model fails to give one, and `unjudged`, which has the reducer `Append`,
+    /// gets the reason; and where no response of the turn was evaluated. An error that may pass is left to the node's
+    /// retry policy first. Without this the node fails.
     #[must_use]
     pub fn accept_errors(mut self, unjudged: Field<S, Vec<Unjudged>>) -> Self {
         self.unjudged = Some(unjudged);

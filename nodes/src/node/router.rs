@@ -22,15 +22,15 @@ use crate::text::{stem, words};
 use crate::tool::{ToolRegistry, ToolSpec};
 use crate::{NextAction, RoutingDecision};
 
-/// The node that decides whether a request takes tools: a model does, and if it cannot be asked or gives no decision, the
-/// words of the request do.
+/// The node that decides whether a request takes tools: a model does, and if it cannot be asked or gives no decision,
+/// the words of the request do.
 ///
-/// The request is appended to the messages as a human message, unless they end with one of the same text; a blank one fails the
-/// node if they do not end with a human message. Without tools there is
-/// nothing to decide, and no model is asked. An error of the model does not end the run: the response may still be had.
+/// The request is appended to the messages as a human message, unless they end with one of the same text; a blank one
+/// fails the node if they do not end with a human message. Without tools there is nothing to decide, and no model is
+/// asked. An error of the model does not end the run: the response may still be had.
 ///
-/// While the run is observed, the decision is emitted as a custom event of the name [`Router::EVENT`], with a [`Routing`] as
-/// its data.
+/// While the run is observed, the decision is emitted as a custom event of the name [`Router::EVENT`], with a
+/// [`Routing`] as its data.
 pub struct Router<S: State> {
     model: Arc<dyn ChatModel>,
     request: Read<S, String>,
@@ -120,7 +120,8 @@ impl<S: State> Router<S> {
         self
     }
 
-    /// Shows the model the conversation in short, as the compactions in this field say: see [`Compact`](super::Compact).
+    /// Shows the model the conversation in short, as the compactions in this field say: see
+    /// [`Compact`](super::Compact).
     #[must_use]
     pub fn compacted(mut self, compactions: CompactionsField<S>) -> Self {
         self.compactions = Some(compactions);

@@ -15,8 +15,9 @@ use crate::tool::ToolEffect;
 /// Asks a model, and runs the first calls of its reply as soon as their inputs are complete. Returns the reply, and the
 /// answers to those calls.
 ///
-/// Only calls that change nothing are run, up to the first that does. A reply that is still arriving may break off and be asked
-/// for again, and then differ. Which calls those are follows from the reply alone, so a recorded reply has the same.
+/// Only calls that change nothing are run, up to the first that does. A reply that is still arriving may break off and
+/// be asked for again, and then differ. Which calls those are follows from the reply alone, so a recorded reply has the
+/// same.
 pub(super) async fn ask(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
@@ -27,7 +28,7 @@ pub(super) async fn ask(
     let mut early = EarlyCalls { tools, task, running: tools.begin(task), seen: 0, is_over: false };
     let mut answers = Vec::new();
     let (tell, mut told) = mpsc::unbounded_channel();
-    // Whoever polls the one also hears the other.
+    // Polling the one also delivers the other.
     let mut tell = |call| drop(tell.send(call));
     let reply = {
         let mut asking = pin!(calls.ask_and_tell(model, request, Some(&mut tell)));
@@ -40,7 +41,8 @@ pub(super) async fn ask(
             }
         }
     };
-    // Those of a recorded reply, and those that were told of last. Also of a reply that was cut off: what has run is said.
+    // Those of a recorded reply, and those that were told of last. Also of a reply that was cut off: what has run is
+    // said.
     for call in reply.tool_calls.iter().skip(early.seen) {
         early.take(call.clone());
     }

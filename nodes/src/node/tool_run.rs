@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::tool::ToolOutcome;
 
-/// A tool call that was answered, as a custom event of the name [`ToolRun::EVENT`]: every node that runs tools emits one for
-/// each call, while the run is observed. It holds neither the input nor the output of the tool;
+/// A tool call that was answered, as a custom event of the name [`ToolRun::EVENT`]: every node that runs tools emits
+/// one for each call, while the run is observed. It holds neither the input nor the output of the tool;
 /// [`ToolEvent`](crate::tool::ToolEvent)s do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolRun {

@@ -37,8 +37,8 @@ pub(super) struct ToolTask {
     info: TaskInfo,
 }
 
-/// The calls of one task that run, or wait for others. When this is dropped they stop, and so does what their tools have
-/// started beside themselves.
+/// The calls of one task that run, or wait for others. When this is dropped they stop, and so does what their tools
+/// have started beside themselves.
 pub(super) struct RunningTools<'t> {
     task: &'t ToolTask,
     session: ToolSession,
@@ -176,8 +176,8 @@ impl ToolTask {
 }
 
 impl RunningTools<'_> {
-    /// Runs a call as soon as the policy allows; the id is that of its answer, and the key distinguishes its effect from those
-    /// of other calls.
+    /// Runs a call as soon as the policy allows; the id is that of its answer, and the key distinguishes its effect
+    /// from those of other calls.
     pub(super) fn hand_in(&mut self, id: MessageId, call: ToolCall, prepared: PreparedCall, key: String) {
         let context = ToolContext::new(&call, self.session.clone()).cancel_on(&self.turn);
         let context = self.task.observed(context);

@@ -13,8 +13,8 @@ const MOST_KEPT: usize = 1_000;
 
 /// The sessions of threads: values that tools share in one thread are not seen in another.
 ///
-/// The sessions of the most recently used threads are kept. A thread that is used again later begins a new session, as it does
-/// in another process.
+/// The sessions of the most recently used threads are kept. A thread that is used again later begins a new session, as
+/// it does in another process.
 #[derive(Default)]
 pub(super) struct ToolSessions {
     workspace: Option<PathBuf>,

@@ -8,7 +8,7 @@ use crate::message::MessageId;
 
 /// An evaluation as a state keeps it: with the turn and the message that it is about.
 ///
-/// Iterations are counted anew in each turn of a conversation, so only turn and iteration together name a
+/// Iterations are counted from 1 in each turn of a conversation, so only turn and iteration together name a
 /// response. In JSON all fields stand side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEvaluation {

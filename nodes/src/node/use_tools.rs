@@ -21,16 +21,16 @@ use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 
-/// The node that lets a model use tools until it needs no more: it asks the model, runs the tools that the model asks for,
-/// shows it the results, and repeats. The reply that asks for none is appended as the response, unless it is blank or
-/// incomplete; after the last [round](Self::rounds) there is no response yet. If the model fails after tools have run, the
-/// visit ends with their results and leads to [`UseToolsNext::Again`], so that a failed turn has them in its conversation; the
-/// next visit asks again.
+/// The node that lets a model use tools until it needs no more: it asks the model, runs the tools that the model asks
+/// for, shows it the results, and repeats. The reply that asks for none is appended as the response, unless it is blank
+/// or incomplete; after the last [round](Self::rounds) there is no response yet. If the model fails after tools have
+/// run, the visit ends with their results and leads to [`UseToolsNext::Again`], so that a failed turn has them in its
+/// conversation; the next visit asks again.
 ///
-/// It is one node, so the graph stays simple; [`Agent`](super::Agent) and [`Tools`](super::Tools) do the same as two nodes,
-/// with a checkpoint after each. Every call of the model and of a tool is still an effect of its own: a resumed run does not
-/// repeat calls that have finished. All messages are appended at the end of the visit: resume a turn that a crash has left, as
-/// a new request on the thread would not have the work of that visit.
+/// It is one node, so the graph stays simple; [`Agent`](super::Agent) and [`Tools`](super::Tools) do the same as two
+/// nodes, with a checkpoint after each. Every call of the model and of a tool is still an effect of its own: a resumed
+/// run does not repeat calls that have finished. All messages are appended at the end of the visit: resume a turn that
+/// a crash has left, as a new request on the thread would not have the work of that visit.
 ///
 /// While the run is observed, calls of tools emit [`ToolEvent`](crate::tool::ToolEvent)s, as custom events of the name
 /// [`UseTools::EVENT`].
@@ -108,8 +108,8 @@ impl<S: State> UseTools<S> {
         self
     }
 
-    /// Shows the model the conversation in short, as the compactions of this node say, and compacts it as that would before each
-    /// call of the model that it has become too long for.
+    /// Shows the model the conversation in short, as the compactions of this node say, and compacts it as that would
+    /// before each call of the model that it has become too long for.
     #[must_use]
     pub fn compacted(mut self, compact: Compact<S>) -> Self {
         self.compact = Some(compact);

@@ -19,16 +19,16 @@ use crate::verification::{
     OnJudgeError, OutputVerifier, Submission, Verification, VerificationResult, VerifiedBy,
 };
 
-/// The node that verifies the latest response and records the result: first by rules, and if all are kept, by a model that
-/// judges it. An [`OutputVerifier`] says what is verified, and how.
+/// The node that verifies the latest response and records the result: first by rules, and if all are kept, by a model
+/// that judges it. An [`OutputVerifier`] says what is verified, and how.
 ///
-/// A response that was refused leads to [`VerifyNext::Refine`] as long as there are [attempts](Self::attempts) left and the
-/// model does not say again what was refused before; all else leads to [`VerifyNext::Finish`]. So the last response is given
-/// in the end, accepted or not: the [`Verdict`](crate::verification::Verdict) on the turn says which.
+/// A response that was refused leads to [`VerifyNext::Refine`] as long as there are [attempts](Self::attempts) left and
+/// the model does not say again what was refused before; all else leads to [`VerifyNext::Finish`]. So the last response
+/// is given in the end, accepted or not: the [`Verdict`](crate::verification::Verdict) on the turn says which.
 ///
-/// If a reply of the judge is not a judgement, the judge is asked once more, with that reply and what is wrong with it. If the
-/// second is none either, or the model fails, the verifier's [`OnJudgeError`] decides: the response is given and the record
-/// says why it was not judged, or the node fails. A rule that cannot be checked fails the node in any case.
+/// If a reply of the judge is not a judgement, the judge is asked once more, with that reply and what is wrong with it.
+/// If the second is none either, or the model fails, the verifier's [`OnJudgeError`] decides: the response is given and
+/// the record says why it was not judged, or the node fails. A rule that cannot be checked fails the node in any case.
 ///
 /// While the run is observed, each verification is emitted as a custom event of the name [`Verify::EVENT`], with the
 /// [`Verification`] as its data.
@@ -82,16 +82,16 @@ impl<S: State> Verify<S> {
         }
     }
 
-    /// Reads the user's request from this field. Without it, and where it is missing or blank, the request is the text of the
-    /// last human message.
+    /// Reads the user's request from this field. Without it, and where it is missing or blank, the request is the text
+    /// of the last human message.
     #[must_use]
     pub fn request<T: OptionalText>(mut self, request: Field<S, T>) -> Self {
         self.request = Some(Box::new(move |state| request.get(state).get().map(str::to_owned)));
         self
     }
 
-    /// Has a refused response refined while this field is below `max`: the field in which [`Refine`](super::Refine) counts. With
-    /// 0, and without this, responses are verified and never refined.
+    /// Has a refused response refined while this field is below `max`: the field in which [`Refine`](super::Refine)
+    /// counts. With 0, and without this, responses are verified and never refined.
     #[must_use]
     pub fn attempts<T: OptionalCount>(mut self, attempts: Field<S, T>, max: u32) -> Self {
         self.attempts = Some((Box::new(move |state| attempts.get(state).get()), max));
@@ -105,8 +105,8 @@ impl<S: State> Verify<S> {
         self
     }
 
-    /// Refuses a response that a limit has cut off, or at which the model still paused after the last continuation, as this field says, in which the [agent](super::Agent::stop) writes why the model
-    /// ended it.
+    /// Refuses a response that a limit has cut off, or at which the model still paused after the last continuation, as
+    /// this field says, in which the [agent](super::Agent::stop) writes why the model ended it.
     #[must_use]
     pub fn stop(mut self, stop: Field<S, Option<StopReason>>) -> Self {
         self.stop = Some(stop);

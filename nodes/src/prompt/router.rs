@@ -20,7 +20,7 @@ pub struct RouterPrompt {
     pub conversation: Vec<Said>,
 }
 
-/// A tool, as a router is told of it.
+/// A tool, as it is described to a router.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedTool {
     /// Its name.

@@ -8,7 +8,8 @@ use crate::message::{Message, MessageId, Part, ToolCall};
 use crate::model::{ModelRequest, Purpose};
 use crate::text::abridged;
 
-/// The material of a summariser: the earlier part of a conversation, which the assistant will not see when it continues.
+/// The material of a summariser: the earlier part of a conversation, which the assistant will not see when it
+/// continues.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SummaryPrompt {
     /// The maximum number of words of the summary.
@@ -16,7 +17,8 @@ pub struct SummaryPrompt {
     /// The summary of the messages before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_summary: Option<String>,
-    /// The number of messages that are left out between the earlier summary and these messages, because they were too many.
+    /// The number of messages that are left out between the earlier summary and these messages, because they were too
+    /// many.
     #[serde(default)]
     pub left_out: u64,
     /// The messages, oldest first.

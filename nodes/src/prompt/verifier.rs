@@ -10,8 +10,8 @@ use crate::verification::{Judgement, Score, Submission, VerificationCriterion};
 
 /// Asks a model to judge a response by criteria.
 ///
-/// The material is XML, which is well-formed whatever the user, the response or a source says: none of them can end the element that
-/// it is in. The pictures follow it.
+/// The material is XML, which is well-formed whatever the user, the response or a source says: none of them can end the
+/// element that it is in. The pictures follow it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifierPrompt {
     /// The criteria, in the order in which they are asked about.
@@ -69,8 +69,8 @@ Answer with JSON only.";
         xml
     }
 
-    /// Reads the prompt back from a request: the same one, but for characters that XML does not have. `None` if the request asks for
-    /// something else.
+    /// Reads the prompt back from a request: the same one, but for characters that XML does not have. `None` if the
+    /// request asks for something else.
     pub fn of(request: &ModelRequest) -> Option<Self> {
         let humans = request.messages.iter().filter(|message| matches!(message, Message::Human(_)));
         humans.rev().find_map(|message| {
@@ -115,8 +115,8 @@ Answer with JSON only.";
     /// Reads the model's reply.
     ///
     /// # Errors
-    /// Fails if the reply is no judgement by these criteria: one of them is missing, a score is not from 0 to 1, or something is to be
-    /// better and the feedback is blank.
+    /// Fails if the reply is no judgement by these criteria: one of them is missing, a score is not from 0 to 1, or
+    /// something is to be better and the feedback is blank.
     pub fn read(&self, reply: &ModelReply) -> Result<Judgement, ReplyError> {
         let judgement: Judgement = material::parse(reply)?;
         let found: Vec<_> = judgement.findings.iter().map(|finding| finding.criterion).collect();

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Writes a text so that it is nothing but text, also between quotation marks. What XML has no way to say is replaced by the sign
-/// for that, U+FFFD.
+/// Writes a text so that it is nothing but text, also between quotation marks. What XML has no way to say is replaced
+/// by the sign for that, U+FFFD.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     let is_plain = |sign: char| is_allowed(sign) && entity(sign).is_none();
     if text.chars().all(is_plain) {

@@ -16,11 +16,11 @@ use crate::model::Prices;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
 
-/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the list, and hands the numbers to the recorder
-/// of the `metrics` facade that the program has installed. Without a recorder they go nowhere.
+/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the list, and hands the numbers to the
+/// recorder of the `metrics` facade that the program has installed. Without a recorder they go nowhere.
 ///
-/// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was made; and
-/// the work of a node is counted when its task finishes, once, however many attempts that took.
+/// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was
+/// made; and the work of a node is counted when its task finishes, once, however many attempts that took.
 ///
 /// Clones count together; the rate of errors of a graph is right where all its runs have the same one.
 ///
@@ -247,7 +247,7 @@ fn finished(task: OpenTask, around: &mut Loop, at: u64) {
                 around.refining = Some(Refining { began_ms: task.began_ms, score_before: refined.score });
             }
             Signal::Conversation(length) => around.length = Some(length.messages),
-            // They are counted when they are told of.
+            // They are counted when they are reported.
             Signal::ModelCall(_) | Signal::ToolRun(_) => {}
         }
     }
@@ -288,7 +288,7 @@ fn verification(verified: &Verified, around: &mut Loop, at: u64) {
         few => few.to_string(),
     };
     REFINED.add(1, &[("attempt", &attempt), ("outcome", outcome)]);
-    // Nobody saw it begin if that was another run.
+    // Its beginning was not observed if that was another run.
     let Some(refining) = around.refining.take() else { return };
     REFINEMENT_DURATION.record(seconds(at.saturating_sub(refining.began_ms)), &[]);
     if let (Some(before), Some(after)) = (refining.score_before, verified.score) {

@@ -16,8 +16,8 @@ use crate::model::Usage;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
 
-/// Makes spans of the runs that it observes, with a tracer of OpenTelemetry. The tracer's provider decides where they are sent:
-/// this crate has no exporter, and no network.
+/// Makes spans of the runs that it observes, with a tracer of OpenTelemetry. The tracer's provider decides where they
+/// are sent: this crate has no exporter, and no network.
 ///
 /// | span | for | kind |
 /// |---|---|---|
@@ -26,9 +26,10 @@ use crate::tool::ToolOutcome;
 /// | `chat {model}` | a call of a model | client |
 /// | `execute_tool {tool}` | a tool call | internal |
 ///
-/// A call is inside its task's span, that inside its run's, and that inside the span that is active where the run is started.
-/// The attributes are those of version 1.41.0 of the semantic conventions for generative AI, and `superstep.*`. They contain no
-/// text of the conversation, no input or output of tools, no writes of nodes and no texts of errors.
+/// A call is inside its task's span, that inside its run's, and that inside the span that is active where the run is
+/// started. The attributes are those of version 1.41.0 of the semantic conventions for generative AI, and
+/// `superstep.*`. They contain no text of the conversation, no input or output of tools, no writes of nodes and no
+/// texts of errors.
 ///
 /// Outcomes taken from the record were in the trace of the run that recorded them, and are not in this one.
 ///
@@ -79,8 +80,8 @@ impl<T: Tracer> AgentSpans<T> {
         Self { tracer, providers: BTreeMap::new(), open: Mutex::default() }
     }
 
-    /// Says whose the models are whose names begin so: a name of the conventions, such as `anthropic` or `openai`. Of several
-    /// beginnings the longest counts.
+    /// Says whose the models are whose names begin so: a name of the conventions, such as `anthropic` or `openai`. Of
+    /// several beginnings the longest counts.
     #[must_use]
     pub fn provider(mut self, models: impl Into<String>, provider: impl Into<String>) -> Self {
         self.providers.insert(models.into(), provider.into());
@@ -273,7 +274,8 @@ impl OpenTrace {
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
     }
 
-    /// Ends the span of a graph, and the spans inside of it that have not ended: a cancelled run emits no ends for its tasks.
+    /// Ends the span of a graph, and the spans inside of it that have not ended: a cancelled run emits no ends for its
+    /// tasks.
     fn end_agent(
         &mut self,
         path: &[PathSegment],

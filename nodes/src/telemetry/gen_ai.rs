@@ -1,7 +1,8 @@
 //! Names of the semantic conventions for generative AI.
 //!
-//! They are those of version 1.41.0, the last one in OpenTelemetry's general conventions; they are in development, and continue
-//! in a repository of their own. They are written here, as a crate of all conventions would change them with its version.
+//! They are those of version 1.41.0, the last one in OpenTelemetry's general conventions; they are in development, and
+//! continue in a repository of their own. They are written here, as a crate of all conventions would change them with
+//! its version.
 
 /// The version of the conventions that these names are from.
 pub(super) const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";

@@ -41,11 +41,11 @@ impl Metric {
         self.name.replace('.', "_")
     }
 
-    /// Describes all metrics to the recorder of the `metrics` facade that is installed: their descriptions, and their units. To
-    /// be called once, after a recorder is installed.
+    /// Describes all metrics to the recorder of the `metrics` facade that is installed: their descriptions, and their
+    /// units. To be called once, after a recorder is installed.
     ///
-    /// Counters without labels are created at 0, so that queries can compute with events that never happened. The labels of
-    /// other metrics are not known beforehand, so these metrics appear once they are recorded.
+    /// Counters without labels are created at 0, so that queries can compute with events that never happened. The
+    /// labels of other metrics are not known beforehand, so these metrics appear once they are recorded.
     pub fn describe_all() {
         for metric in Self::ALL {
             let Self { name, unit, about, .. } = *metric;

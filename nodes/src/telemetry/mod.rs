@@ -5,10 +5,10 @@
 //!                                     └─▶ AgentSpans ────▶ a tracer of OpenTelemetry
 //! ```
 //!
-//! Both are [observers](superstep_core::run::Observer): a graph that is not observed does no work for them, and no node depends
-//! on them. They read the events that the nodes of [`node`](crate::node) emit, by their names, so they work for every graph
-//! that has some of these nodes. Neither sends anything anywhere: that is for the recorder or the exporter that a program
-//! installs. No metric and no span contains any text of a conversation.
+//! Both are [observers](superstep_core::run::Observer): a graph that is not observed does no work for them, and no node
+//! depends on them. They read the events that the nodes of [`node`](crate::node) emit, by their names, so they work for
+//! every graph that has some of these nodes. Neither sends anything anywhere: that is for the recorder or the exporter
+//! that a program installs. No metric and no span contains any text of a conversation.
 //!
 //! | type | feature | makes |
 //! |---|---|---|

@@ -33,8 +33,8 @@ pub(super) struct OpenTask {
     pub(super) began_ms: u64,
     /// The time spent waiting for models.
     pub(super) model_ms: u64,
-    /// The signals of the attempt. They count when it finishes: an attempt that fails or pauses is made again, and emits them
-    /// again.
+    /// The signals of the attempt. They count when it finishes: an attempt that fails or pauses is made again, and
+    /// emits them again.
     pub(super) signals: Vec<Signal>,
 }
 

@@ -71,8 +71,8 @@ const VERIFICATION: &str = Verify::<AgentState>::EVENT;
 const REFINEMENT: &str = Refine::<AgentState>::EVENT;
 
 impl Signal {
-    /// Reads a custom event; `None` for an event of another name or another content. Such events are no error: programs emit
-    /// their own.
+    /// Reads a custom event; `None` for an event of another name or another content. Such events are no error: programs
+    /// emit their own.
     pub(super) fn of(name: &str, data: &Json) -> Option<Self> {
         match name {
             ModelCall::EVENT => data.decode().ok().map(Self::ModelCall),

@@ -7,8 +7,8 @@ pub(crate) fn left_out(characters: usize) -> String {
     format!("[… {characters} characters left out …]")
 }
 
-/// Returns the beginning and the end of a text that has more than `most` characters, and between them a mark with the number of
-/// characters that are missing: the beginning tells the subject of a text, and the end its outcome.
+/// Returns the beginning and the end of a text that has more than `most` characters, and between them a mark with the
+/// number of characters that are missing: the beginning tells the subject of a text, and the end its outcome.
 pub(crate) fn abridged(text: &str, most: usize) -> Cow<'_, str> {
     let characters = text.chars().count();
     if characters <= most {

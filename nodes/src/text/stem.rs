@@ -149,7 +149,7 @@ impl Stem {
     }
 }
 
-/// Tells of each letter whether it is a consonant: `y` is one unless it follows another.
+/// Returns for each letter true if it is a consonant: `y` is one unless it follows another.
 fn consonants(word: &str) -> impl Iterator<Item = bool> {
     word.bytes().scan(false, |after_consonant, letter| {
         let consonant = match letter {

@@ -17,8 +17,8 @@ pub fn is_code(unit: &str) -> bool {
     fence(unit).is_some()
 }
 
-/// Returns the statements of a text, in order: its sentences, with the line breaks that are in them, its list items, headings
-/// and table rows, and of a code block each line.
+/// Returns the statements of a text, in order: its sentences, with the line breaks that are in them, its list items,
+/// headings and table rows, and of a code block each line.
 pub fn statements(text: &str) -> Vec<String> {
     let stated = |unit| match unit {
         Unit::Heading(text) | Unit::Said(text) => vec![text],

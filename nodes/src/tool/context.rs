@@ -55,8 +55,8 @@ impl ToolContext {
         &self.call
     }
 
-    /// Returns the token that is cancelled when the call's result is no longer awaited: for work that the tool has started
-    /// beside itself, such as a spawned task or a thread. The tool's own future is dropped then.
+    /// Returns the token that is cancelled when the call's result is no longer awaited: for work that the tool has
+    /// started beside itself, such as a spawned task or a thread. The tool's own future is dropped then.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }
@@ -71,8 +71,8 @@ impl ToolContext {
         self.session.shared()
     }
 
-    /// Tells observers how far the call is. Without observers it does nothing. For a value that has no form in JSON, observers
-    /// get the text of the error.
+    /// Tells observers how far the call is. Without observers it does nothing. For a value that has no form in JSON,
+    /// observers get the text of the error.
     pub fn progress(&self, data: &(impl Serialize + ?Sized)) {
         self.tell(|| ToolEventKind::Progress {
             data: serde_json::to_value(data).unwrap_or_else(|error| Value::String(error.to_string())),

@@ -2,8 +2,8 @@
 
 /// The effect of a tool call on the world.
 ///
-/// A finished call is never repeated: its outcome is recorded. The effect matters for calls that a crash cut short, as it is
-/// not known whether they happened.
+/// A finished call is never repeated: its outcome is recorded. The effect matters for calls that a crash cut short, as
+/// it is not known whether they happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolEffect {
@@ -12,8 +12,8 @@ pub enum ToolEffect {
     ReadOnly,
     /// Twice is as good as once: it may run again.
     Idempotent,
-    /// It changes something each time: it is never run again without a person's consent. This is the default, as it is the safe
-    /// guess.
+    /// It changes something each time: it is never run again without a person's consent. This is the default, as it is
+    /// the safe guess.
     #[default]
     Changes,
 }

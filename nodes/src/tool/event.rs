@@ -29,8 +29,8 @@ pub struct ToolEvent {
     pub kind: ToolEventKind,
 }
 
-/// The kind of a call's event: the call has started, makes progress, has ended, or was refused. For a call that was recorded
-/// before, the events are emitted again, except its progress.
+/// The kind of a call's event: the call has started, makes progress, has ended, or was refused. For a call that was
+/// recorded before, the events are emitted again, except its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -12,11 +12,12 @@ use super::{Concurrency, ExecutionPolicy};
 
 /// Runs calls as a policy allows, and gives their results in the order of the calls, whatever order they end in.
 ///
-/// Calls are handed in one by one, also while others run: that is how a call that a model streams begins as soon as its input
-/// is complete. They make progress only while [`next`](Self::next) is awaited.
+/// Calls are handed in one by one, also while others run: that is how a call that a model streams begins as soon as its
+/// input is complete. They make progress only while [`next`](Self::next) is awaited.
 ///
-/// An execution does not depend on tools: a call is a future, most often [`PreparedCall::run`](super::PreparedCall::run), which
-/// always ends in a result. A call that was cancelled before it began ends as soon as it is its turn.
+/// An execution does not depend on tools: a call is a future, most often
+/// [`PreparedCall::run`](super::PreparedCall::run), which always ends in a result. A call that was cancelled before it
+/// began ends as soon as its turn comes.
 ///
 /// ```
 /// use superstep_nodes::tool::{Concurrency, Execution, ExecutionPolicy};
@@ -68,7 +69,8 @@ impl<'a, T: Send + 'a> Execution<'a, T> {
 
     /// Waits for the result of the next call in order; `None` if there is none until more are handed in.
     ///
-    /// Nothing is lost if the future is dropped: a caller that streams may select between this, while the execution is not
+    /// Nothing is lost if the future is dropped: a caller that streams may select between this, while the execution is
+    /// not
     /// [done](Self::is_done), and the next event of the model.
     pub async fn next(&mut self) -> Option<T> {
         loop {

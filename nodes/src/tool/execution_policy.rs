@@ -11,15 +11,15 @@ pub enum Concurrency {
     Alone,
 }
 
-/// The policy on the calls that run at the same time. Under every policy calls begin in their order, and their results are
-/// returned in it.
+/// The policy on the calls that run at the same time. Under every policy calls begin in their order, and their results
+/// are returned in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExecutionPolicy {
     /// Each call begins when the one before it has ended.
     Sequential,
-    /// Calls that are [`Concurrency::Safe`] run at the same time. A call begins if nothing runs, or if it is safe and so are
-    /// all that run; never before one that waits.
+    /// Calls that are [`Concurrency::Safe`] run at the same time. A call begins if nothing runs, or if it is safe and
+    /// so are all that run; never before one that waits.
     ParallelSafe {
         /// The maximum number of calls that run at the same time.
         at_most: NonZeroUsize,

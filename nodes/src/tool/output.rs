@@ -64,8 +64,8 @@ impl From<Value> for ToolOutput {
     }
 }
 
-/// A type that the function of a tool may return: text, content, a JSON value, a [`ToolOutput`], or a result of one of them
-/// whose error has a text.
+/// A type that the function of a tool may return: text, content, a JSON value, a [`ToolOutput`], or a result of one of
+/// them whose error has a text.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that a tool returns",
     label = "no text, `Content`, `serde_json::Value`, `ToolOutput`, or `Result` of one of them",

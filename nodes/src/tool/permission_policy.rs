@@ -35,8 +35,8 @@ pub enum PermissionDecision {
     Deny(String),
 }
 
-/// The default policy of a registry: registering a tool means that it may be used, so a call is allowed unless its tool asks
-/// for consent. There is no one to give it, so such a call is denied.
+/// The default policy of a registry: registering a tool means that it may be used, so a call is allowed unless its tool
+/// asks for consent. There is no one to give it, so such a call is denied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowUnlessAsked;
 

@@ -51,8 +51,8 @@ impl PreparedCall {
         self.readiness.as_ref().map_or_else(|refused| refused.tool.is_some(), |_| true)
     }
 
-    /// Returns the effect of the call on the world. A call that cannot be run does nothing, so it is as harmless as a read-only
-    /// one; a tool that panics when it is asked is taken to change the world.
+    /// Returns the effect of the call on the world. A call that cannot be run does nothing, so it is as harmless as a
+    /// read-only one; a tool that panics when it is asked is taken to change the world.
     pub fn effect(&self) -> ToolEffect {
         self.asked(ToolEffect::ReadOnly, ToolEffect::Changes, |tool| tool.effect(&self.call.input))
     }
@@ -75,16 +75,16 @@ impl PreparedCall {
         }
     }
 
-    /// Makes the call: validation by the tool, its permission, the call itself, and the conversion of its output. A tool that
-    /// panics, takes too long or is cancelled is answered by an error, and a result that is longer than the tool allows is cut
-    /// in the middle.
+    /// Makes the call: validation by the tool, its permission, the call itself, and the conversion of its output. A
+    /// tool that panics, takes too long or is cancelled is answered by an error, and a result that is longer than the
+    /// tool allows is cut in the middle.
     pub async fn run(&self, context: &ToolContext) -> ToolResult {
         let (result, began) = self.attempt(context).await;
         self.tell_end(context, began, result.outcome(), || result.content.to_text().into_owned());
         result
     }
 
-    /// Tells of a call that was made before.
+    /// Reports a call that was made before.
     pub(crate) fn tell_again(&self, context: &ToolContext, outcome: ToolOutcome, text: &str) {
         let began = !matches!(outcome, ToolOutcome::Invalid | ToolOutcome::Denied);
         if began {
@@ -129,7 +129,7 @@ impl PreparedCall {
             return (ToolError::NotRun.into(), false);
         }
         let context = context.alone();
-        // However this ends, also by being dropped, the tool has nobody to work for any more.
+        // However this ends, also by being dropped, nothing waits for the tool any more.
         let _gone = context.cancellation().clone().drop_guard();
         let (name, began) = (self.call.name.clone(), AtomicBool::new(false));
         let work = AssertUnwindSafe(ready.work(&self.call, &context, &began)).catch_unwind();

@@ -13,9 +13,9 @@ use crate::message::{MessageId, ToolCall, ToolMessage};
 
 /// The tools of an agent, by name, and the policy that decides on their calls.
 ///
-/// They are listed in order of their names, whatever the order they were added in, and those of other programs after the
-/// agent's own: two processes with the same tools send the same request, and a server that adds a tool changes only the end of
-/// it. A tool's description for the model is read once, when the tool is added.
+/// They are listed in order of their names, whatever the order they were added in, and those of other programs after
+/// the agent's own: two processes with the same tools send the same request, and a server that adds a tool changes only
+/// the end of it. A tool's description for the model is read once, when the tool is added.
 #[derive(Clone)]
 pub struct ToolRegistry {
     own: BTreeMap<String, Arc<Registered>>,
@@ -82,13 +82,13 @@ impl ToolRegistry {
         add(&mut self.own, tool)
     }
 
-    /// Adds a tool of another program, such as an MCP server. It is listed after the agent's own tools. If one of those has its
-    /// name, it is not listed: another program's tool does not replace one of the agent's own.
+    /// Adds a tool of another program, such as an MCP server. It is listed after the agent's own tools. If one of those
+    /// has its name, it is not listed: another program's tool does not replace one of the agent's own.
     ///
     /// # Errors
     ///
-    /// Fails if another program's tool has that name already, or its name or schema cannot be used; the registry is then
-    /// unchanged.
+    /// Fails if another program's tool has that name already, or its name or schema cannot be used; the registry is
+    /// then unchanged.
     pub fn add_external(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         add(&mut self.external, tool)
     }
@@ -120,8 +120,8 @@ impl ToolRegistry {
         self.own.is_empty() && self.external.is_empty()
     }
 
-    /// Returns a text that stays the same as long as the descriptions of the tools for a model do: a provider's cache of
-    /// requests with them is then of use.
+    /// Returns a text that stays the same as long as the descriptions of the tools for a model do: a provider's cache
+    /// of requests with them is then of use.
     pub fn fingerprint(&self) -> String {
         let specs = serde_json::to_vec(&self.specs()).expect("a spec is texts and a JSON value");
         blake3::hash(&specs).to_hex().to_string()

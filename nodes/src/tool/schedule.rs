@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Concurrency, ExecutionPolicy};
 
-/// The order in which calls begin: a queue that only its head leaves, and the calls that run. It does not depend on the calls
-/// themselves.
+/// The order in which calls begin: a queue that only its head leaves, and the calls that run. It does not depend on the
+/// calls themselves.
 #[derive(Debug)]
 pub(super) struct Schedule {
     policy: ExecutionPolicy,

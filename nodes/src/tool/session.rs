@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The state that the calls of one conversation share: the folder that they work in, and values that tools share.
 ///
-/// Values are kept in memory and by their type: tools that share a value name the same type. Values may be lost, so they are
-/// for data that tools can do without: a tool for editing files, say, remembers which version of a file was read, and refuses
-/// to edit a file that was not. A clone is the same session.
+/// Values are kept in memory and by their type: tools that share a value name the same type. Values may be lost, so
+/// they are for data that tools can do without: a tool for editing files, say, remembers which version of a file was
+/// read, and refuses to edit a file that was not. A clone is the same session.
 ///
 /// ```
 /// use std::sync::Mutex;

@@ -11,8 +11,9 @@ use super::{
 
 /// An action that a model may ask for.
 ///
-/// Seven methods have to be written; all others have a default, which assumes the dangerous case: the tool changes the world,
-/// may not run beside other calls, and is not repeated after a crash. [`TypedTool`](super::TypedTool) and the attribute
+/// Seven methods have to be written; all others have a default, which assumes the dangerous case: the tool changes the
+/// world, may not run beside other calls, and is not repeated after a crash. [`TypedTool`](super::TypedTool) and the
+/// attribute
 /// [`tool`](macro@super::tool) write all seven for an async function.
 ///
 /// A call goes through them in this order, and the first that refuses ends it:
@@ -21,9 +22,10 @@ use super::{
 /// input_schema ──▶ validate_input ──▶ check_permissions ──▶ call ──▶ map_result
 /// ```
 ///
-/// With the feature `schema-validation`, methods that take an input are called only with one that fits the schema. Without it,
-/// all that is checked before them is that the input is an object: `validate_input` then has to refuse what `call` cannot use.
-/// A [`TypedTool`](super::TypedTool) refuses an input that cannot be read as its type, with or without.
+/// With the feature `schema-validation`, methods that take an input are called only with one that fits the schema.
+/// Without it, all that is checked before them is that the input is an object: `validate_input` then has to refuse what
+/// `call` cannot use. A [`TypedTool`](super::TypedTool) refuses an input that cannot be read as its type, with or
+/// without.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -94,7 +96,8 @@ pub trait Tool: Send + Sync + 'static {
     /// Fails if the call makes no sense; no permission is then asked for, and the model reads why.
     async fn validate_input(&self, input: &Value, context: &ToolContext) -> Result<(), InvalidInput>;
 
-    /// Returns the purpose of the tool and when to use it, for the model. It is asked for once, when the tool is registered.
+    /// Returns the purpose of the tool and when to use it, for the model. It is asked for once, when the tool is
+    /// registered.
     fn prompt(&self) -> String;
 
     /// Makes the result that the model reads: [`ToolResult::of`], if there is nothing special about it.
@@ -122,8 +125,8 @@ pub trait Tool: Send + Sync + 'static {
         !self.is_read_only(input)
     }
 
-    /// Returns the effect of a call with this input on the world: it decides whether a call that a crash cut short may run
-    /// again.
+    /// Returns the effect of a call with this input on the world: it decides whether a call that a crash cut short may
+    /// run again.
     fn effect(&self, input: &Value) -> ToolEffect {
         if self.is_read_only(input) { ToolEffect::ReadOnly } else { ToolEffect::Changes }
     }
@@ -135,14 +138,14 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// Returns the input as observers are shown it: completed, or with something left out. The tool itself is run with the
-    /// original input.
+    /// Returns the input as observers are shown it: completed, or with something left out. The tool itself is run with
+    /// the original input.
     fn observable_input(&self, input: &Value) -> Value {
         input.clone()
     }
 
-    /// Returns a description of the call for a model that decides on permissions. Without it such a model cannot decide, and a
-    /// person is asked.
+    /// Returns a description of the call for a model that decides on permissions. Without it such a model cannot
+    /// decide, and a person is asked.
     fn classifier_input(&self, input: &Value) -> Option<String> {
         let _ = input;
         None

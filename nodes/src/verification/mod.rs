@@ -9,7 +9,8 @@
 //!
 //! An [`OutputVerifier`] has the settings: the [`Rule`]s that a response has to keep, and the
 //! [criteria](VerificationCriterion), of six, that a judge is asked about. The node [`Verify`](crate::node::Verify) does it and
-//! keeps a [`Verification`] in the state; [`Refine`](crate::node::Refine) takes a refused response out of the conversation, and
+//! keeps a [`Verification`] in the state; [`Refine`](crate::node::Refine) takes a refused response out of the
+//! conversation, and
 //! [`Agent::corrections`](crate::node::Agent::corrections) tells the model what was wrong with it. The [`Verdict`] on a turn
 //! says whether its response was accepted.
 //!

@@ -36,7 +36,7 @@ pub struct OutputVerifier {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnJudgeError {
-    /// It is given, and the record says that nobody judged it.
+    /// It is given, and the record says that it was not judged.
     #[default]
     Accept,
     /// The node fails: a run that is resumed asks the judge again.
@@ -54,10 +54,10 @@ impl OutputVerifier {
     /// broken.
     pub const RESPONSE: &'static str = "response";
 
-    /// The score that a response needs, if nobody says otherwise.
+    /// The default score that a response needs.
     pub const THRESHOLD: f64 = 0.7;
 
-    /// Takes the defaults: a judge, all six criteria, a threshold of 0.7, and no rules. A response that nobody can judge is given;
+    /// Takes the defaults: a judge, all six criteria, a threshold of 0.7, and no rules. A response that cannot be judged is given;
     /// one that was refused before is refused again without asking.
     pub fn new() -> Self {
         Self {
@@ -243,7 +243,7 @@ impl OutputVerifier {
         VerificationResult::by_judge(self.pass_threshold(), judgement, by)
     }
 
-    /// Makes the result of a verification that nobody could make.
+    /// Makes the result of a verification that could not be made.
     pub fn unjudged(&self, reason: impl Into<String>) -> VerificationResult {
         VerificationResult::by_nobody(self.pass_threshold(), reason.into())
     }

@@ -31,9 +31,9 @@ impl Submission {
     /// The number of messages before the request that belong to a submission.
     pub const MESSAGES: usize = 6;
 
-    /// Takes the response with which a conversation ends. The request is the text of the last human message, and the sources
-    /// are those of the messages after it. Of the messages before it, the submission has the last [six](Self::MESSAGES), and
-    /// all outputs of tools.
+    /// Takes the response with which a conversation ends. The request is the text of the last human message, and the
+    /// sources are those of the messages after it. Of the messages before it, the submission has the last
+    /// [six](Self::MESSAGES), and all outputs of tools.
     pub fn of_turn(messages: &[Message], response: impl Into<String>) -> Self {
         let start = messages.iter().rposition(|message| matches!(message, Message::Human(_)));
         let request = start.map(|start| messages[start].text().into_owned()).unwrap_or_default();

@@ -33,7 +33,7 @@ pub enum Verdict {
         /// The reason for which there is no better one.
         why: WhyUnverified,
     },
-    /// Nobody looked at it: the turn has no verification.
+    /// It was not verified: the turn has no verification.
     Unchecked,
 }
 
@@ -50,7 +50,7 @@ pub enum WhyUnverified {
     /// The model said again what had been refused.
     #[error("the response is the same as one that was refused before")]
     NoProgress,
-    /// Nobody could judge it.
+    /// It could not be judged.
     #[error("nobody could judge the response: {reason}")]
     NotJudged {
         /// The reason.

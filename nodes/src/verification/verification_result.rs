@@ -11,7 +11,7 @@ use crate::model::Usage;
 /// The result of a verification.
 ///
 /// A response passes exactly if its score is at least the threshold and nothing critical was found. One that was not accepted
-/// has feedback that is not blank. Where nobody could judge it, there is neither a score nor a decision.
+/// has feedback that is not blank. If it could not be judged, there is neither a score nor a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationResult {
     /// True if the response is accepted; absent if it could not be judged.
@@ -53,12 +53,12 @@ pub enum VerifiedBy {
         /// The names of those that are broken.
         broken: Vec<String>,
     },
-    /// Nobody again: the response is, but for white space, one that was refused before, and so is refused again.
+    /// No verification: apart from white space, the response is one that was refused before, and is refused again.
     Earlier {
         /// The number of the candidate in the turn, from 1.
         attempt: u32,
     },
-    /// Nobody: there is no rule, and no judge or none that could be asked.
+    /// No verification: there is no rule, and no judge or none that could be asked.
     Nobody {
         /// The reason.
         reason: String,
@@ -93,7 +93,7 @@ impl VerificationResult {
         result
     }
 
-    /// Of rules, all of which were checked; the issues are what those that are broken say.
+    /// Makes the result of rules that were all checked; the issues are those of the broken rules.
     pub(super) fn by_rules(
         threshold: Score,
         checked: Vec<String>,

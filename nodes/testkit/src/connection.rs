@@ -47,7 +47,7 @@ async fn converse(stream: TcpStream, desk: Arc<Desk>) {
     let service = service_fn(move |request| respond(request, desk.clone()));
     let connection =
         http1::Builder::new().auto_date_header(false).serve_connection(TokioIo::new(stream), service);
-    // A connection ends in an error when the client goes away or the server closes it: both are told by the
+    // A connection ends in an error when the client goes away or the server closes it: both are reported by the
     // delivery of the answer.
     let _ = connection.await;
 }

@@ -73,7 +73,7 @@ pub(super) fn answer(request: &Value) -> Value {
 fn embedding(input: &Value, dimensions: u64) -> Vec<f32> {
     let text = input.to_string();
     let numbers = (0..dimensions).map(|dimension| {
-        // FNV-1a, begun anew for each dimension.
+        // FNV-1a, from its start for each dimension.
         let seed = 0xcbf2_9ce4_8422_2325_u64 ^ dimension;
         let hash =
             text.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));

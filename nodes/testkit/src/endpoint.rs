@@ -62,7 +62,7 @@ impl Endpoint {
 }
 
 impl Vendor {
-    /// The vendor whose errors are told at a path, also where there is nothing.
+    /// Returns the vendor whose errors are sent at a path, also at an unknown one.
     pub(super) fn of(path: &str) -> Self {
         if path.starts_with("/v1/messages") { Self::Anthropic } else { Self::OpenAi }
     }

@@ -1,4 +1,4 @@
-//! Why a vendor does not take a request.
+//! The errors of vendors.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::endpoint::Vendor;
 
-/// Why a request is not taken: the status and the error of the answer, in the words of the vendor.
+/// The error of a request that is not taken: the status and the error of the answer, in the words of the vendor.
 ///
-/// It reads as its message.
+/// Its display form is the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpError {
     status: u16,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 
-/// The speed of an answer, the pieces it is sent in, and whether it is sent completely. By default it is sent at once, one event
-/// of a stream after the other.
+/// The speed of an answer, the pieces it is sent in, and whether it is sent completely. By default it is sent at once,
+/// one event of a stream after the other.
 ///
 /// ```
 /// use std::time::Duration;
@@ -115,7 +115,7 @@ impl Pacing {
         Self { pieces: Pieces::Whole, ..self }
     }
 
-    /// Waits before each chunk: an event, unless chunks are told otherwise.
+    /// Waits before each chunk: an event, unless the chunks are set otherwise.
     #[must_use]
     pub fn pause(self, pause: Duration) -> Self {
         Self { pause, ..self }

@@ -57,7 +57,7 @@ impl Playback {
         }
     }
 
-    /// Notes the outcome once nothing can change it: of a body whose length is known nobody asks for the end.
+    /// Notes the outcome once nothing can change it: the end of a body whose length is known is never polled.
     fn foresee(&self) {
         match self.steps.as_slice().first() {
             None => self.outcome.is(Delivery::Delivered),

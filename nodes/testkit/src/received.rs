@@ -113,8 +113,8 @@ impl Received {
         *self.delivery.borrow()
     }
 
-    /// Returns `true` if the client disconnected before the end of the answer. The server notices it as soon as the connection is
-    /// closed.
+    /// Returns `true` if the client disconnected before the end of the answer. The server notices it as soon as the
+    /// connection is closed.
     pub fn was_abandoned(&self) -> bool {
         self.delivery() == Delivery::Abandoned
     }

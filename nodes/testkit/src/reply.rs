@@ -63,12 +63,12 @@ impl Reply {
         Self::of(What::HttpError(HttpError::new(status, kind, message)))
     }
 
-    /// A stream of events as it is.
+    /// Sends this stream of events unchanged.
     pub fn sse(transcript: impl Into<Vec<u8>>) -> Self {
         Self::of(What::Transcript(transcript.into().into()))
     }
 
-    /// A body as it is.
+    /// Sends this body unchanged.
     ///
     /// # Panics
     ///
@@ -87,7 +87,7 @@ impl Reply {
         Self { what, headers: Vec::new(), pacing: Pacing::new() }
     }
 
-    /// Goes on with a text, a part of its own.
+    /// Adds a text, as a part of its own.
     ///
     /// # Panics
     ///
@@ -97,31 +97,31 @@ impl Reply {
         self.part(Part::Text(text.into()))
     }
 
-    /// Goes on with thinking. Chat Completions does not tell it, unless with [`Quirk::ReasoningContent`].
+    /// Adds thinking. Chat Completions does not send it, unless with [`Quirk::ReasoningContent`].
     #[must_use]
     pub fn thinking(self, text: impl Into<String>) -> Self {
         self.part(Part::Thinking { text: text.into(), signature: None })
     }
 
-    /// Goes on with thinking and its signature, which for OpenAI is the encrypted content.
+    /// Adds thinking and its signature, which for OpenAI is the encrypted content.
     #[must_use]
     pub fn signed_thinking(self, text: impl Into<String>, signature: impl Into<String>) -> Self {
         self.part(Part::Thinking { text: text.into(), signature: Some(signature.into()) })
     }
 
-    /// Goes on with thinking that nobody can read.
+    /// Adds redacted thinking.
     #[must_use]
     pub fn redacted_thinking(self, data: impl Into<String>) -> Self {
         self.part(Part::Redacted(data.into()))
     }
 
-    /// Goes on with a call of a tool.
+    /// Adds a call of a tool.
     #[must_use]
     pub fn tool_call(self, id: impl Into<String>, name: impl Into<String>, input: Value) -> Self {
         self.tool_call_text(id, name, input.to_string())
     }
 
-    /// Goes on with a call of a tool whose input is any text, as `{"path": "a.` of one that was cut off.
+    /// Adds a call of a tool whose input is any text, as `{"path": "a.` of one that was cut off.
     #[must_use]
     pub fn tool_call_text(
         self,

@@ -9,7 +9,7 @@ mod values;
 
 pub(super) use values::is_name;
 
-/// A value in a request. What is wrong with it is told as its vendor tells it.
+/// A value in a request. Its errors are worded as its vendor words them.
 #[derive(Clone)]
 pub(super) struct RequestValue<'a> {
     value: &'a Value,

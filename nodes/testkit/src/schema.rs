@@ -123,7 +123,8 @@ fn strict_fault(schema: &Map<String, Value>) -> Option<String> {
     Some(format!("{wanted} Extra required key '{extra}' supplied."))
 }
 
-/// Returns the error of Anthropic for a schema that an output or a strict tool's input must match; `None` if the schema is valid.
+/// Returns the error of Anthropic for a schema that an output or a strict tool's input must match; `None` if the schema
+/// is valid.
 pub(super) fn anthropic_fault(schema: &Value) -> Option<String> {
     let schema = match schema {
         Value::Array(items) => return items.iter().find_map(anthropic_fault),

@@ -40,7 +40,7 @@ pub struct MockServerBuilder {
 }
 
 impl MockServer {
-    /// The key that a server takes if it is told no other.
+    /// The key that a server takes by default.
     pub const KEY: &'static str = "mock-key";
 
     /// Starts a server that takes [`KEY`](Self::KEY), as a task of the runtime that this is called in.
@@ -145,7 +145,7 @@ impl MockServerBuilder {
         self
     }
 
-    /// Sets how the models of Anthropic want to be told to think; the other form is refused.
+    /// Sets the form in which requests for thinking are taken at Anthropic; the other form is refused.
     #[must_use]
     pub fn thinking_form(mut self, form: ThinkingForm) -> Self {
         self.admission.thinking = form;

@@ -67,7 +67,7 @@ impl Reply {
 }
 
 impl VendorError {
-    /// The error as it is told at an endpoint.
+    /// Returns the error as the vendor words it at an endpoint.
     pub(super) fn at(&self, endpoint: Endpoint) -> HttpError {
         match endpoint.vendor() {
             Vendor::Anthropic => self.of_anthropic(),

@@ -107,7 +107,7 @@ impl BuiltIn for EditFile {
     async fn run(&self, input: EditFileInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
         let stop = context.cancellation().clone();
         self.in_workspace(input, context, move |folder, files, input| {
-            // Since it was validated somebody may have thought for hours about permitting it.
+            // Between validation and permission hours may have passed.
             let edited = edit(folder, files, &input)?;
             if stop.is_cancelled() {
                 return Err(ToolFailure::new("stopped before anything was written"));

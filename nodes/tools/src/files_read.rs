@@ -11,8 +11,8 @@ use super::workspace::{Folder, display};
 
 /// The files read in a session, each with the digest of its content.
 ///
-/// It is the digest and not the time of the last change that tells whether a file is as it was: a file system's times may
-/// be too coarse for two changes, and a time may be set.
+/// It is the digest and not the time of the last change that tells whether a file is as it was: a file system's times
+/// may be too coarse for two changes, and a time may be set.
 #[derive(Default)]
 pub(super) struct FilesRead(Mutex<HashMap<PathBuf, Hash>>);
 

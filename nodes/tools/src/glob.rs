@@ -115,7 +115,7 @@ impl BuiltIn for Glob {
 
 built_in!(Glob);
 
-/// A folder as it is named to who decides.
+/// Returns a folder as it is shown in a question for permission.
 pub(super) fn or_all(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }

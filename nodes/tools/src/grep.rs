@@ -139,7 +139,7 @@ impl BuiltIn for Grep {
                 if only.as_ref().is_some_and(|only| !only.is_about(&from, &path)) {
                     return Ok(Go::On);
                 }
-                // The path is opened anew and through the workspace: what was a file may be a link by now.
+                // The path is opened again, through the workspace: the file may have become a link.
                 match folder.read(&path, most) {
                     Ok(bytes) if !bytes.contains(&0) => Ok(matches.search(&path, &bytes, &expression)),
                     _ => {

@@ -13,8 +13,8 @@
 //! | `HttpRequest` | asks a server of the public internet, with the feature `http` | with some methods |
 //! | `Bash` | runs a command in a sandbox, with the feature `shell`, on Unix | yes |
 //!
-//! The tools for files stay in a [`Workspace`], the session's own or one that is named. [`read_only()`] and [`workspace()`]
-//! make registries of them:
+//! The tools for files stay in a [`Workspace`], the session's own or one that is named. [`read_only()`] and
+//! [`workspace()`] make registries of them:
 //!
 //! ```
 //! use superstep_nodes::message::ToolCall;
@@ -31,8 +31,8 @@
 //! # }).unwrap();
 //! ```
 //!
-//! A tool of these leaves it to the registry's [policy](superstep_nodes::tool::PermissionPolicy) whether a call may be made, and says
-//! of each call whether it changes anything. What a tool refuses, it refuses whatever the policy.
+//! A tool of these leaves it to the registry's [policy](superstep_nodes::tool::PermissionPolicy) whether a call may be
+//! made, and says of each call whether it changes anything. What a tool refuses, it refuses whatever the policy.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

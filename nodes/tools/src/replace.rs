@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 /// The maximum number of names tried for a temporary file.
 const MOST_NAMES: u32 = 100;
 
-/// Puts content into a file at once: whoever reads it sees the old content or the new. A file that was there keeps its
+/// Writes a file atomically: a reader sees the old content or the new. A file that was there keeps its
 /// permissions; its owner is then who runs the program, and other hard links to it keep the old content.
 ///
 /// # Errors
@@ -17,7 +17,7 @@ const MOST_NAMES: u32 = 100;
 pub(super) fn replace(dir: &Dir, path: &Path, content: &[u8]) -> io::Result<()> {
     let kept = match dir.metadata(path) {
         Ok(metadata) => {
-            // A rename asks nobody whether the file may be written, and a privileged program may write every file.
+            // A rename does not check the permissions of the file, and a privileged program may write every file.
             if metadata.permissions().readonly() {
                 return Err(io::Error::other("it may not be written"));
             }
@@ -39,7 +39,7 @@ fn write_beside(dir: &Dir, path: &Path, content: &[u8], kept: Option<Permissions
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if kept.is_some() {
-            // Until it has the permissions of the file that it replaces, nobody else reads it.
+            // Until it has the permissions of the file that it replaces, no other user can read it.
             for_nobody_else(&mut options);
         }
         let mut file = match dir.open_with(&temporary, &options) {
@@ -67,7 +67,7 @@ fn for_nobody_else(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 fn for_nobody_else(_: &mut OpenOptions) {}
 
-/// Takes away what was left of a write that failed. That it failed is told; that this is left is the lesser evil.
+/// Deletes the rest of a write that failed. Only the failure is reported; a rest that stays is the lesser evil.
 fn remove(dir: &Dir, temporary: &Path) {
     drop(dir.remove_file(temporary));
 }

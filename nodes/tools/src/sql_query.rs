@@ -17,7 +17,7 @@ use super::text_file::shortened;
 ///
 /// The file is opened for reading, and what a statement may do is checked when it is prepared: it may read tables and
 /// views and ask for their columns and indexes. `ATTACH`, settings, transactions and extensions are refused in any case. A
-/// statement that takes longer than [`DEFAULT_TIME`](Self::DEFAULT_TIME) is interrupted, as is one that nobody waits for.
+/// statement that takes longer than [`DEFAULT_TIME`](Self::DEFAULT_TIME) is interrupted, as is one whose call is cancelled.
 ///
 /// With [`writable`](Self::writable) statements may also change data and tables. Each is a transaction: one that fails or
 /// is interrupted changes nothing.

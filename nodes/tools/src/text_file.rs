@@ -33,7 +33,7 @@ impl TextFile {
         Ok(Self { text, has_mark, is_crlf })
     }
 
-    /// A text of a model as it is in this file: models write `\n`, whatever ends the file's lines.
+    /// Returns a text of a model with the line ends of this file: models write `\n`, whatever ends the file's lines.
     pub(super) fn as_here<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.is_crlf && !text.contains('\r') { text.replace('\n', "\r\n").into() } else { text.into() }
     }

@@ -26,12 +26,12 @@ pub(super) enum Go {
 }
 
 impl Walk<'_> {
-    /// Visits the files in order of their paths, which are relative to the workspace. What a `.gitignore` excludes is not
-    /// among them, nor is what is below `.git`; links are not followed. Returns how many entries could not be read.
+    /// Visits the files in order of their paths, which are relative to the workspace. What a `.gitignore` excludes is
+    /// not among them, nor is what is below `.git`; links are not followed. Returns how many entries could not be read.
     ///
     /// # Errors
     ///
-    /// Fails if nobody waits any more, and if a visit fails.
+    /// Fails if the call is cancelled, and if a visit fails.
     pub(super) fn each(
         &self,
         mut visit: impl FnMut(PathBuf) -> Result<Go, ToolFailure>,
@@ -65,8 +65,8 @@ fn is_git(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_name() == ".git"
 }
 
-/// Says which files a pattern is about: of the name, at any depth, if it has no `/`, and else of the path below the folder
-/// that is searched.
+/// Says which files a pattern is about: of the name, at any depth, if it has no `/`, and else of the path below the
+/// folder that is searched.
 pub(super) struct Pattern(globset::GlobMatcher);
 
 impl Pattern {

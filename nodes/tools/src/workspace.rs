@@ -11,9 +11,9 @@ use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolFailure};
 
 /// The folder that tools work in, and do not leave.
 ///
-/// Tools name files relative to it. A path that leads out of it, by `..` or by a symbolic link, is refused, and so is every
-/// absolute path. Files are opened through a handle of the folder, on Linux with `openat2` and `RESOLVE_BENEATH`: a link that is
-/// created while a tool runs does not lead it out, either.
+/// Tools name files relative to it. A path that leads out of it, by `..` or by a symbolic link, is refused, and so is
+/// every absolute path. Files are opened through a handle of the folder, on Linux with `openat2` and `RESOLVE_BENEATH`:
+/// a link that is created while a tool runs does not lead it out, either.
 ///
 /// The file system decides which files are inside the folder: hard links and mounts in it are inside.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +34,8 @@ pub enum WorkspaceError {
 }
 
 impl Workspace {
-    /// The folder of the session that a call is made in: [`Tools::workspace`](superstep_nodes::node::Tools::workspace) sets it. A
-    /// call in a session without one fails.
+    /// The folder of the session that a call is made in: [`Tools::workspace`](superstep_nodes::node::Tools::workspace)
+    /// sets it. A call in a session without one fails.
     pub const fn of_session() -> Self {
         Self(None)
     }
@@ -107,7 +107,7 @@ impl Folder {
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, Metadata), ToolFailure> {
         let named = display(path);
         let failed = |error: io::Error| refusal(&named, &error);
-        // A pipe that nobody writes to would not let itself be opened.
+        // Opening a pipe without a writer would block.
         let is_file = |metadata: &Metadata| match (metadata.is_file(), metadata.is_dir()) {
             (true, _) => Ok(()),
             (_, true) => Err(ToolFailure::new(format!("`{named}` is a folder"))),

@@ -19,7 +19,7 @@ use super::workspace::{Folder, Workspace, display, path_matcher, refusal};
 /// The tool `write_file`: makes a file, or puts another content into one that was read.
 ///
 /// A file that is there must have been read in this session and must not have changed since. The file is replaced at
-/// once, by a rename: whoever reads it sees the old content or the new. It keeps its permissions. Missing folders are made.
+/// once, by a rename: a reader sees the old content or the new. It keeps its permissions. Missing folders are made.
 /// Nothing is written below a folder `.git`, whose hooks git would run.
 ///
 /// Between the last look at the file and the rename another program may still change it: that change is lost.
@@ -185,7 +185,7 @@ fn make_folders(folder: &Folder, path: &Path) -> Result<(), ToolFailure> {
     }
 }
 
-/// Refuses what belongs to git: a hook or a setting there is run by whoever next uses git in the folder.
+/// Refuses what belongs to git: a hook or a setting there is run by the next use of git in the folder.
 pub(super) fn not_of_git(path: &Path) -> Result<(), ToolFailure> {
     if path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git")) {
         return Err(ToolFailure::new(format!("`{}` belongs to git and is not written", display(path))));

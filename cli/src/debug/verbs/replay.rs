@@ -9,7 +9,7 @@ use crate::file::FileArgument;
 use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::redaction::Redaction;
 use crate::screen::Exit;
-use crate::source::{Place, Source};
+use crate::source::{CheckpointRef, Source};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::run::{self, AnyGraph, ThreadError, Unverified, WhyUnverified};
@@ -61,7 +61,7 @@ impl Replay {
 /// Verifies what led to a checkpoint.
 async fn replay(
     graph: &AnyGraph,
-    place: &Place,
+    place: &CheckpointRef,
     after: Option<CheckpointId>,
 ) -> Result<run::Replay, ThreadError> {
     let replay = graph.thread(place.thread.clone()).at(place.id).await?.replay();

@@ -86,7 +86,7 @@ impl Tail {
 
 /// Waits until something has changed since the mark of the watch.
 async fn changed(chosen: &Chosen<'_>, watch: &Watch) -> Result<Option<Mark>, Failure> {
-    match chosen.subject().saver() {
+    match chosen.graph().saver() {
         Some(saver) => Ok(Some(saver.watch(watch.clone()).await?)),
         None => Ok(None),
     }

@@ -100,8 +100,8 @@ async fn s3_028_030_033_and_056_the_whole_conversation_is_sent_each_time() {
     assert_eq!((result.tool_call_id.as_str(), result.name.as_str()), ("c1", COMPOSITION_TOOL));
 }
 
-/// The reply of the model is stored before the tool runs: a search that kills the process leaves a record of the call that was
-/// paid for.
+/// The reply of the model is stored before the tool runs: a search that kills the process leaves a record of the call
+/// that was paid for.
 #[tokio::test]
 async fn s3_028_the_reply_is_in_the_conversation_before_its_tools_run() {
     let (desk, model) = (Desk::new().await, searching(1));

@@ -26,8 +26,8 @@ use super::program::{self, End, Program};
 /// index, and the rest is free space in pages.
 const BEYOND_OUTCOME: u64 = 160;
 
-/// The same for a question beyond its text and its answer. 166 were measured, with the pages of two indexes for no more than
-/// a hundred questions.
+/// The same for a question beyond its text and its answer. 166 were measured, with the pages of two indexes for no more
+/// than a hundred questions.
 const BEYOND_ANSWER: u64 = 200;
 
 /// The points at which the program is killed: while siblings run, and when a superstep has just been stored.

@@ -11,8 +11,8 @@ const SATURATION: f64 = 1.0;
 /// The weight of the length of a field against its words, from 0 to 1.
 const LENGTH: f64 = 0.6;
 
-/// Texts of `N` fields, each with its weight. A text is scored by BM25 field by field: a word counts more the rarer it is in all
-/// texts, and the more often it is in a field for the field's length.
+/// Texts of `N` fields, each with its weight. A text is scored by BM25 field by field: a word counts more the rarer it
+/// is in all texts, and the more often it is in a field for the field's length.
 pub(super) struct Fields<const N: usize> {
     weights: [f64; N],
     /// The number of words in each field of each text.

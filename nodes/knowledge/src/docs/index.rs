@@ -12,8 +12,8 @@ use crate::text::{Frequency, Query, Source, Term, relevance};
 
 /// The passages of a folder of documents, ready to be searched.
 ///
-/// The index is in memory and does not change; files that change later are seen by the next index. A search is a matter of
-/// milliseconds, so it may be made from async code.
+/// The index is in memory and does not change; files that change later are seen by the next index. A search is a matter
+/// of milliseconds, so it may be made from async code.
 pub struct DocIndex {
     /// In order of path and line.
     passages: Vec<Passage>,
@@ -56,8 +56,8 @@ impl DocIndex {
         &self.report
     }
 
-    /// Returns the passages that fit a query best, best first; of equals the first in the documents. None fits a query without a
-    /// word of the documents.
+    /// Returns the passages that fit a query best, best first; of equals the first in the documents. None fits a query
+    /// without a word of the documents.
     ///
     /// The query is plain text: nothing in it has a special meaning.
     pub fn search(&self, query: &str, limit: usize) -> Vec<Passage> {
@@ -98,8 +98,8 @@ impl DocIndex {
     }
 }
 
-/// Takes the first passages, of no page more than a third of all, so that one page does not leave out all others. Places that are left
-/// go to the next passages of any page.
+/// Takes the first passages, of no page more than a third of all, so that one page does not leave out all others.
+/// Places that are left go to the next passages of any page.
 fn of_several_pages(passages: Vec<Passage>, limit: usize) -> Vec<Passage> {
     let mut taken_of: HashMap<String, usize> = HashMap::new();
     let (mut first, rest): (Vec<_>, Vec<_>) = passages.into_iter().partition(|passage| {

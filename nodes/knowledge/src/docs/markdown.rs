@@ -13,8 +13,8 @@ const LONG: usize = 1_200;
 
 /// Cuts a Markdown document into its blocks, each with the headings above it.
 ///
-/// A paragraph stays together with the code block that follows it, and one that ends in a colon with the list or table that it
-/// announces, unless both are long.
+/// A paragraph stays together with the code block that follows it, and one that ends in a colon with the list or table
+/// that it announces, unless both are long.
 pub(super) fn split(path: &str, text: &str) -> Vec<Passage> {
     let lines = Lines::of(text);
     let blocks = join_announced(text, blocks(text));

@@ -6,11 +6,11 @@
 //! ```
 //!
 //! [`DocIndex::build`] reads the Markdown, text and source files below a folder, without what
-//! `.gitignore` files exclude, and cuts them into passages: a paragraph, list, table or code block with
-//! the headings above it and its lines in the file. [`DocIndex::search`] ranks the sections by their words and those of
-//! their page: words in headings, in first sentences and in tables of contents count more than others, and rare words more
-//! than common ones. Within the best sections it looks for the sentences that have most of the question's words. There is
-//! no meaning involved, but a table of words that are used for one another: a question in quite other words than the
+//! `.gitignore` files exclude, and cuts them into passages: a paragraph, list, table or code block with the headings
+//! above it and its lines in the file. [`DocIndex::search`] ranks the sections by their words and those of their page:
+//! words in headings, in first sentences and in tables of contents count more than others, and rare words more than
+//! common ones. Within the best sections it looks for the sentences that have most of the question's words. There is no
+//! meaning involved, but a table of words that are used for one another: a question in quite other words than the
 //! documents' finds nothing. The same folder and the same question give the same passages in the same order.
 //!
 //! [`SearchDocs`] is the index as a tool for a model.

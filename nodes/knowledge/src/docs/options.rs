@@ -18,8 +18,9 @@ pub enum FileKinds {
     Documents,
     /// Markdown, plain text and source code.
     DocumentsAndSource,
-    /// The documentation of a project, whose folder also has code, tests and licences: the Markdown and plain text below `docs` and
-    /// `doc`, and the `README` beside these. The other files and folders are not looked at, and not reported as skipped.
+    /// The documentation of a project, whose folder also has code, tests and licences: the Markdown and plain text
+    /// below `docs` and `doc`, and the `README` beside these. The other files and folders are not looked at, and not
+    /// reported as skipped.
     ProjectDocumentation,
 }
 

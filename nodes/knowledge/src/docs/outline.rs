@@ -35,8 +35,8 @@ pub(super) fn sections(passages: &[Passage]) -> Vec<Section> {
     sections
 }
 
-/// Takes out the tables of contents: tables and lists whose rows or items all begin with a link to another page. Such a row
-/// answers nothing, but says what that page is about; returns the rows by the path of the page that they lead to.
+/// Takes out the tables of contents: tables and lists whose rows or items all begin with a link to another page. Such a
+/// row answers nothing, but says what that page is about; returns the rows by the path of the page that they lead to.
 pub(super) fn take_contents(passages: &mut Vec<Passage>) -> HashMap<String, String> {
     let paths: HashSet<String> = passages.iter().map(|passage| passage.path.clone()).collect();
     let mut said_of: HashMap<String, String> = HashMap::new();

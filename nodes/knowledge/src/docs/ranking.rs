@@ -11,15 +11,16 @@ use crate::text::{Frequency, Query, Stemmer, Term, statements, without_markup};
 /// The weights of words in the headings of a section, its first sentence, and all of it.
 const SECTION: [f64; 3] = [1.0, 0.3, 1.0];
 
-/// The weights of words in the headings of a page, the first sentences of its first two sections, all of it, and the entries for
-/// it in tables of contents.
+/// The weights of words in the headings of a page, the first sentences of its first two sections, all of it, and the
+/// entries for it in tables of contents.
 const PAGE: [f64; 4] = [1.0, 0.3, 0.3, 1.0];
 
-/// The weight of the second best section of a page: a page about the subject of a question has several matching sections.
+/// The weight of the second best section of a page: a page about the subject of a question has several matching
+/// sections.
 const FOR_SECOND: f64 = 0.3;
 
-/// The sections of all pages, ready to be ranked. A section counts by its own words and by those of its page, as a question is often
-/// about both: how to do something (the section) with something (the page).
+/// The sections of all pages, ready to be ranked. A section counts by its own words and by those of its page, as a
+/// question is often about both: how to do something (the section) with something (the page).
 pub(super) struct Ranking {
     sections: Vec<Section>,
     by_section: Fields<3>,
@@ -60,7 +61,8 @@ impl Ranking {
         self.by_section.frequency(term)
     }
 
-    /// Returns the sections that have a word of the query, the best first, with their scores; of equals the first in the documents.
+    /// Returns the sections that have a word of the query, the best first, with their scores; of equals the first in
+    /// the documents.
     pub(super) fn best(&self, query: &Query) -> Vec<(&Section, f64)> {
         let (own, pages) = (self.by_section.scores(query), self.by_page.scores(query));
         let scored: Vec<_> = self.sections.iter().zip(own).filter(|(_, own)| *own > 0.0).collect();

@@ -16,8 +16,8 @@ pub struct IndexReport {
 }
 
 impl IndexReport {
-    /// Returns the files that are of a kind that is read, and were skipped all the same: someone who searches the folder does not
-    /// expect them to be missing.
+    /// Returns the files that are of a kind that is read, and were skipped all the same: someone who searches the
+    /// folder does not expect them to be missing.
     pub fn unread(&self) -> impl Iterator<Item = &Skipped> {
         self.skipped.iter().filter(|skipped| skipped.reason != SkipReason::Kind)
     }

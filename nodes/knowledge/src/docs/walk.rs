@@ -29,7 +29,7 @@ pub(crate) enum Language {
     Source(&'static str),
 }
 
-/// Folders that tools fill, read by nobody.
+/// Folders that tools fill and that are not documents.
 const GENERATED_FOLDERS: &[&str] = &["target", "node_modules"];
 
 /// Folders of a project that hold its documentation.

@@ -5,11 +5,12 @@ use std::fmt;
 use super::matching::{Match, SearchResult, find};
 use crate::docs::{Passage, SearchHits};
 
-/// The text that the model returns when the documents that were searched do not answer the question, and nothing in them is near.
+/// The text that the model returns when the documents that were searched do not answer the question, and nothing in
+/// them is near.
 pub const NOT_ANSWERED: &str = "The documents do not answer this question.";
 
-/// The text before the list of the pages nearest to a question, when no sentence of the documents has enough of the question's
-/// words to be quoted.
+/// The text before the list of the pages nearest to a question, when no sentence of the documents has enough of the
+/// question's words to be quoted.
 pub const NO_SENTENCE_MATCHES: &str = "No sentence matches; the nearest pages are:";
 
 /// The text before the pages that are listed beside an answer.
@@ -19,12 +20,13 @@ pub(super) const SEE_ALSO: &str = "\n\nSee also:";
 pub const NOTHING_SEARCHED: &str =
     "No documents were searched, and this model only quotes documents: it cannot answer by itself.";
 
-/// The text that the model returns when the limit of iterations was reached before the search that it requested was run.
+/// The text that the model returns when the limit of iterations was reached before the search that it requested was
+/// run.
 pub const NOT_SEARCHED_IN_TIME: &str =
     "No documents were searched: the limit of iterations was reached before the search.";
 
-/// Tells whether a response of [`Extractive`](super::Extractive) answers nothing: it says that the documents do not, or that they were
-/// not searched.
+/// Tells whether a response of [`Extractive`](super::Extractive) answers nothing: it says that the documents do not, or
+/// that they were not searched.
 #[must_use]
 pub fn is_refusal(response: &str) -> bool {
     [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response)

@@ -24,7 +24,8 @@ pub(super) enum SearchResult<'h> {
         /// The best passages of other pages that have much of the question, too.
         also: Vec<&'h Passage>,
     },
-    /// No piece has enough of its words: the best passages of the pages that have most, the best first; there is at least one.
+    /// No piece has enough of its words: the best passages of the pages that have most, the best first; there is at
+    /// least one.
     Near(Vec<&'h Passage>),
     Nothing,
 }

@@ -10,7 +10,7 @@
 //! | the verifier | the same, criterion by criterion; of clarity and safety it understands nothing, and finds no fault with them |
 //! | the ranker | the responses in order of their scores |
 //! | the router | tools, if there are any: it knows nothing by itself |
-//! | the decider | the best response, as it is; if there is none, [`NOT_SEARCHED_IN_TIME`] |
+//! | the decider | the best response, unchanged; if there is none, [`NOT_SEARCHED_IN_TIME`] |
 //!
 //! Words count by how rare they are in the documents. If the best sentence, with its headings, has too few
 //! of the question's words, or lacks those that matter, nothing is quoted: the answer is

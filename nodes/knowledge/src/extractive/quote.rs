@@ -3,8 +3,8 @@
 use crate::docs::{Passage, PassageKind};
 use crate::text::{is_code, units};
 
-/// Returns a piece of a passage as it is quoted: a sentence with the code block that it introduces, and a code block with the
-/// sentence before it.
+/// Returns the quoted form of a piece of a passage: a sentence with the code block that it introduces, and a code block
+/// with the sentence before it.
 pub(super) fn quote(passage: &Passage, unit: String) -> String {
     if passage.kind != PassageKind::Code {
         return unit;

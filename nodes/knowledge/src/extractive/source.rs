@@ -28,8 +28,8 @@ pub fn sources(answer: &str) -> Vec<Source> {
     answer.rsplit_once("\nSources:\n").map_or_else(Vec::new, |(_, list)| listed(list))
 }
 
-/// Reads back the places that [`Extractive`](super::Extractive) has named beside its quotes, or where it had nothing to quote, the
-/// nearest first; none from any other text.
+/// Reads back the places that [`Extractive`](super::Extractive) has named beside its quotes, or where it had nothing to
+/// quote, the nearest first; none from any other text.
 ///
 /// ```
 /// use superstep_knowledge::extractive::{nearest, sources};

@@ -26,14 +26,14 @@ pub struct Chunker {
 }
 
 impl Default for Chunker {
-    /// 1,000 characters, of which up to 200 are those of the chunk before.
+    /// Chunks of 1,000 characters, with up to 200 of the chunk before.
     fn default() -> Self {
         Self::new(1_000, 200)
     }
 }
 
 impl Chunker {
-    /// Cuts into chunks of at most `size` characters, of which at most `overlap` repeat the end of the chunk before. A
+    /// Cuts into chunks of at most `size` characters that repeat at most `overlap` of the end of the chunk before. A
     /// size of 0 is one of 1, and at most half of a chunk is repeated.
     pub const fn new(size: usize, overlap: usize) -> Self {
         let size = if size == 0 { 1 } else { size };

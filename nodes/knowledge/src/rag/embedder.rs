@@ -8,8 +8,8 @@ pub(super) async fn embed_one(embedder: &dyn Embedder, text: &str) -> Result<Emb
     Ok(embedding)
 }
 
-/// Embeds texts, in batches that the embedder takes. There is one embedding for each text, and all have the same number of
-/// dimensions.
+/// Embeds texts, in batches that the embedder takes. There is one embedding for each text, and all have the same number
+/// of dimensions.
 pub(super) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Embedding>, EmbedError> {
     let mut embeddings: Vec<Embedding> = Vec::with_capacity(texts.len());
     for batch in texts.chunks(embedder.max_batch().max(1)) {

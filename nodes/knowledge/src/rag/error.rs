@@ -20,7 +20,7 @@ pub enum KnowledgeError {
         /// The collection.
         collection: String,
     },
-    /// The file is another kind of file. It is left as it is.
+    /// The file is another kind of file. It is not changed.
     #[error("`{}` is not a knowledge base", path.display())]
     Foreign {
         /// The file.
@@ -39,8 +39,8 @@ pub enum KnowledgeError {
     /// The program is ending, so nothing new is begun. What was begun is whole or not there.
     #[error("the program is ending")]
     Stopped,
-    /// The documents of the collection were embedded by another embedder. Open it with that one, or ingest the documents
-    /// into another collection.
+    /// The documents of the collection were embedded by another embedder. Open it with that one, or ingest the
+    /// documents into another collection.
     #[error("the collection `{collection}` was ingested with the embedder `{stored}`, not `{given}`")]
     Embedder {
         /// The collection.

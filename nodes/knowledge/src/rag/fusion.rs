@@ -7,8 +7,8 @@ use super::store::Candidate;
 /// The smoothing of ranks: the larger it is, the less the first places of a ranking differ. The value of the paper.
 const SMOOTHING: f64 = 60.0;
 
-/// Puts rankings together: each item scores by its place in each ranking, the sum of `1 / (60 + place)`, whatever scores
-/// the rankings themselves give. Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009, "Reciprocal Rank Fusion
+/// Puts rankings together: each item scores by its place in each ranking, the sum of `1 / (60 + place)`, whatever
+/// scores the rankings themselves give. Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009, "Reciprocal Rank Fusion
 /// outperforms Condorcet and individual Rank Learning Methods"). The best comes first, of equals the first in the
 /// documents.
 pub(super) fn fuse<'r>(rankings: impl IntoIterator<Item = &'r [Candidate]>) -> Vec<Candidate> {

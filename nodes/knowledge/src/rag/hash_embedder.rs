@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use super::{EmbedError, Embedder, Embedding};
 use crate::text::{is_stop_word, parts, stem, words};
 
-/// An embedder without a model: it works offline, is always the same, and knows nothing of meaning. Texts are similar if
-/// they have words, or pieces of words, in common.
+/// An embedder without a model: it works offline, is always the same, and knows nothing of meaning. Texts are similar
+/// if they have words, or pieces of words, in common.
 ///
-/// Each stem, and each three neighbouring letters of a word, is hashed to a dimension and a sign, and counts there by the
-/// square root of how often it comes: feature hashing (Weinberger et al. 2009, "Feature Hashing for Large Scale Multitask
-/// Learning").
+/// Each stem, and each three neighbouring letters of a word, is hashed to a dimension and a sign, and counts there by
+/// the square root of how often it comes: feature hashing (Weinberger et al. 2009, "Feature Hashing for Large Scale
+/// Multitask Learning").
 ///
 /// ```
 /// use superstep_knowledge::rag::{Embedder, HashEmbedder};

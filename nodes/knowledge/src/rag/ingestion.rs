@@ -12,7 +12,7 @@ use crate::docs::{FileKinds, IndexOptions, SkipReason, Skipped};
 
 /// Brings the documents of a folder into a knowledge base: see [`KnowledgeBase::ingest`].
 ///
-/// Documents that have not changed since they were ingested are left alone, so an ingestion that was broken off goes on
+/// Documents that have not changed since they were ingested are left alone, so an interrupted ingestion continues
 /// where it was, and one that is repeated costs next to nothing.
 ///
 /// ```
@@ -68,8 +68,8 @@ pub struct IngestReport {
     pub removed: Vec<String>,
     /// The number of chunks embedded.
     pub chunks: usize,
-    /// The files that were not ingested, in order of their paths. Files that are hidden or excluded by a `.gitignore` are
-    /// not among them.
+    /// The files that were not ingested, in order of their paths. Files that are hidden or excluded by a `.gitignore`
+    /// are not among them.
     pub skipped: Vec<Skipped>,
 }
 
@@ -103,8 +103,8 @@ impl<'b> Ingestion<'b> {
         self
     }
 
-    /// Removes the documents of the collection that are not in the folder: all that do not come from it, too. A file that
-    /// cannot be read keeps its document, and while a folder cannot be read, nothing is removed.
+    /// Removes the documents of the collection that are not in the folder: all that do not come from it, too. A file
+    /// that cannot be read keeps its document, and while a folder cannot be read, nothing is removed.
     pub fn remove_missing(mut self) -> Self {
         self.remove_missing = true;
         self
@@ -119,8 +119,8 @@ impl<'b> Ingestion<'b> {
     /// Ingests the documents, in order of their paths. Each is kept when it is embedded, all of it or nothing.
     ///
     /// # Errors
-    /// When the folder cannot be read, a document cannot be embedded, or the file cannot be written. The documents before
-    /// are kept. A file that cannot be read is no error: it is listed in the report.
+    /// When the folder cannot be read, a document cannot be embedded, or the file cannot be written. The documents
+    /// before are kept. A file that cannot be read is no error: it is listed in the report.
     pub async fn run(self) -> Result<IngestReport, KnowledgeError> {
         let (folder, options) = (self.folder.clone(), self.files.clone());
         let walk = blocking(move || Walk::read(&folder, &options)).await.ok_or(KnowledgeError::Stopped)??;
@@ -171,8 +171,8 @@ impl<'b> Ingestion<'b> {
     }
 }
 
-/// The documents that are not in the folder any more. Of what cannot be read nobody knows that; below a folder that cannot
-/// be read, which has no path here, may be anything.
+/// The documents that are not in the folder any more. That is not known of files that cannot be read; below a folder
+/// that cannot be read, which has no path here, may be anything.
 fn gone(mut sources: Vec<String>, files: &[TextFile], skipped: &[Skipped]) -> Vec<String> {
     let unreadable = |skipped: &&Skipped| matches!(skipped.reason, SkipReason::Unreadable { .. });
     let unknown: BTreeSet<&str> = skipped.iter().filter(unreadable).map(|skipped| &*skipped.path).collect();

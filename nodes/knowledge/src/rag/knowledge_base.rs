@@ -12,11 +12,12 @@ use super::fusion::fuse;
 use super::store::{Candidate, NewDocument, Store};
 use super::{Chunk, Embedder, Embedding, FoundChunk, Ingestion, KnowledgeError};
 
-/// A collection of documents in a SQLite file, cut into chunks that can be searched by their words and by what they mean.
+/// A collection of documents in a SQLite file, cut into chunks that can be searched by their words and by what they
+/// mean.
 ///
-/// A file has any number of collections, each with documents that one [`Embedder`] has embedded. It can be shared: a clone
-/// is of the same collection, and several processes may use a file at once. A document is replaced as a whole, so a search
-/// never sees half of one.
+/// A file has any number of collections, each with documents that one [`Embedder`] has embedded. It can be shared: a
+/// clone is of the same collection, and several processes may use a file at once. A document is replaced as a whole, so
+/// a search never sees half of one.
 ///
 /// ```
 /// use superstep_knowledge::rag::{Chunker, HashEmbedder, KnowledgeBase};
@@ -52,7 +53,8 @@ pub enum SearchBy {
     Meaning,
 }
 
-/// The number of candidates requested from each way of searching: a factor for each chunk that is wanted, and a minimum.
+/// The number of candidates requested from each way of searching: a factor for each chunk that is wanted, and a
+/// minimum.
 const CANDIDATES: (usize, usize) = (4, 50);
 
 impl KnowledgeBase {
@@ -168,7 +170,7 @@ impl KnowledgeBase {
         self.in_store(move |store| look_up(store, words.as_deref(), meaning.as_ref(), limit)).await
     }
 
-    /// Works on the file where nobody waits for the processor.
+    /// Works on the file on a thread for blocking work.
     pub(super) async fn in_store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T, KnowledgeError> + Send + 'static,

@@ -13,8 +13,8 @@
 //! texts mean an [`Embedder`] says: the [`HashEmbedder`], which needs no model and no network, or one behind a network,
 //! such as `OpenAiEmbedder` of `superstep-providers`.
 //!
-//! Embeddings are compared one by one, in memory order, by Rust: exact, and fast enough for some hundred thousand chunks. An
-//! index of neighbours would be faster with more, and find less.
+//! Embeddings are compared one by one, in memory order, by Rust: exact, and fast enough for some hundred thousand
+//! chunks. An index of neighbours would be faster with more, and find less.
 //!
 //! A folder that is searched once, and by words only, needs no file: see [`docs`](crate::docs).
 

@@ -30,7 +30,7 @@ pub struct SearchKnowledgeInput {
 }
 
 impl SearchKnowledge {
-    /// The name of the tool, if nobody gives another.
+    /// The default name of the tool.
     pub const NAME: &'static str = "search_knowledge";
 
     /// The default maximum number of chunks that a search returns.

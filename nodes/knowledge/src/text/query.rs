@@ -67,8 +67,8 @@ impl Term {
         self.meant().filter(|(stem, _)| text.contains(stem)).map(|(_, credit)| credit).fold(0.0, f64::max)
     }
 
-    /// Writes the word or its synonyms in the language of FTS5, each quoted, so that none is taken for an operator; words
-    /// have no quotes in them.
+    /// Writes the word or its synonyms in the language of FTS5, each quoted, so that none is taken for an operator;
+    /// words have no quotes in them.
     fn full_text(&self) -> String {
         let all = std::iter::once(self.word.clone()).chain(synonyms(&self.word));
         all.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
@@ -95,21 +95,22 @@ const RARITY_POWER: f64 = 0.8;
 /// The weight of a word that occurs nowhere in the documents, against one that almost does so.
 const UNKNOWN: f64 = 1.25;
 
-/// Returns how much is known from a word that `with` of `all` passages have: the inverse document frequency of BM25, which is
-/// never negative.
+/// Returns how much is known from a word that `with` of `all` passages have: the inverse document frequency of BM25,
+/// which is never negative.
 fn rarity(all: f64, with: f64) -> f64 {
     let rarity = (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().powf(RARITY_POWER);
     if with == 0.0 { UNKNOWN * rarity } else { rarity }
 }
 
-/// Returns how much is known from a word. That its related words are common makes it less telling, but not as common as they
-/// are: of both rarities it has the geometric mean.
+/// Returns how much is known from a word. That its related words are common makes it less telling, but not as common as
+/// they are: of both rarities it has the geometric mean.
 fn rarity_of_meanings(all: u64, with: Frequency) -> f64 {
     let (all, meant) = (all as f64, rarity(all as f64, with.meant as f64));
     if with.itself == 0 { meant } else { (rarity(all, with.itself as f64) * meant).sqrt() }
 }
 
-/// Returns the words that two neighbours are when written together, as `backup` and "back up", and those that say what a phrase says.
+/// Returns the words that two neighbours are when written together, as `backup` and "back up", and those that say what
+/// a phrase says.
 fn written_together(words: &[String], place: usize) -> Vec<String> {
     let before = place.checked_sub(1).map(|before| (before, place));
     let after = (place + 1 < words.len()).then_some((place, place + 1));

@@ -2,8 +2,8 @@
 
 use super::{Query, Terms, units, without_markup};
 
-/// The weights of a word by where it is found: in the piece itself, in the headings above it, elsewhere in its passage, in the
-/// name of the file.
+/// The weights of a word by where it is found: in the piece itself, in the headings above it, elsewhere in its passage,
+/// in the name of the file.
 const IN_UNIT: f64 = 1.0;
 const IN_HEADING: f64 = 0.9;
 const IN_PASSAGE: f64 = 0.65;

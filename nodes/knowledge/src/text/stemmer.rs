@@ -13,8 +13,8 @@ pub(crate) struct Stemmer {
 }
 
 impl Stemmer {
-    /// Returns the stems of the words of a text in order, and those of the parts of words that are written together. Stop words are
-    /// left out.
+    /// Returns the stems of the words of a text in order, and those of the parts of words that are written together.
+    /// Stop words are left out.
     pub(crate) fn stems(&mut self, text: &str) -> Vec<Arc<str>> {
         let all = words(text).chain(parts(text)).chain(identifiers(text));
         all.filter_map(|word| self.stem_of(word)).collect()

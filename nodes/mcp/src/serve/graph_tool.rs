@@ -34,10 +34,11 @@ const MOST_OF_THREAD: usize = 200;
 /// there is a second tool, called like the first with `_resume` behind it, which answers what a run has asked, and goes on
 /// with one that failed, was cancelled or has reached its limit.
 ///
-/// What a client gets is `{ "status": "finished", "thread": .., "output": .. }`, or, of a run that asks, `"interrupted"` with
-/// its `questions`.
+/// A client gets `{ "status": "finished", "thread": .., "output": .. }` or, if the run asks, `"interrupted"` with its
+/// `questions`.
 ///
-/// Whoever may call the tool may name any thread of the graph, and answer what it asks. Errors of nodes are told as they are.
+/// Every client of the tool may name any thread of the graph, and answer its questions. Errors of nodes are passed on
+/// unchanged.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -154,7 +155,7 @@ impl GraphTool {
         self
     }
 
-    /// The name of the tool that goes on with runs, if their threads are kept.
+    /// The name of the tool that continues runs, if their threads are kept.
     pub(super) fn resume_name(&self) -> Option<String> {
         self.keeps().then(|| format!("{}{RESUME}", self.name))
     }

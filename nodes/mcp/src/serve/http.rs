@@ -25,7 +25,7 @@ use crate::BearerToken;
 /// The path of the server, below its address.
 const PATH: &str = "/mcp";
 
-/// After how long a client that says nothing and is told nothing is taken for gone.
+/// The time after which a client without any traffic is taken for gone.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// The maximum number of open connections. Further clients wait until a connection ends.
@@ -48,14 +48,14 @@ impl HttpAccess {
         Self { token: Some(token), ..Self::everybody() }
     }
 
-    /// Everybody who reaches the server: for an address of this machine (`127.0.0.1`, `::1`) that its users may share. At
-    /// another one it is not served.
+    /// Everybody who reaches the server: for an address of this machine (`127.0.0.1`, `::1`) that its users may share.
+    /// At another one it is not served.
     pub fn everybody() -> Self {
         Self { token: None, hosts: Vec::new(), origins: Vec::new() }
     }
 
-    /// Lets the server be asked by this name or `name:port`, too, beside those of this machine. A page in a browser that
-    /// gives itself another name for this machine is refused that way.
+    /// Lets the server be asked by this name or `name:port`, too, beside those of this machine. A page in a browser
+    /// that gives itself another name for this machine is refused that way.
     #[must_use]
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
@@ -92,12 +92,12 @@ impl fmt::Debug for HttpAccess {
 }
 
 impl McpService {
-    /// Serves clients over streamable HTTP, at the path `/mcp`, until this is dropped: their connections are then closed and
-    /// their runs cancelled. A client that says nothing and is told nothing for an hour is taken for gone, and its runs are
+    /// Serves clients over streamable HTTP, at the path `/mcp`, until this is dropped: their connections are then
+    /// closed and their runs cancelled. A client without any traffic for an hour is taken for gone, and its runs are
     /// cancelled, too. There is no TLS: on a network it takes a proxy that has it.
     ///
-    /// 256 connections may be open, and others wait. One that cannot be taken, as when the program has too many open files,
-    /// does not end this.
+    /// 256 connections may be open, and others wait. One that cannot be taken, as when the program has too many open
+    /// files, does not end this.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use superstep_core::id::ThreadId;
 use superstep_core::run::{EventKind, Observer, RunEvent, View, Views};
 use tokio::sync::mpsc;
 
-/// The maximum number of events that wait for a slow client. Further events are dropped: the next one shows the progress of the
-/// run.
+/// The maximum number of events that wait for a slow client. Further events are dropped: the next one shows the
+/// progress of the run.
 const WAITING: usize = 64;
 
 /// The name of what stands before the first node.
@@ -91,7 +91,7 @@ impl Observer for Watcher {
     fn on_event(&self, event: &RunEvent) {
         let message = match &event.kind {
             EventKind::RunStarted { thread, .. } => {
-                // Of subgraphs nothing is told here, and of the run it is told once.
+                // Subgraphs are not reported here, and the run is reported once.
                 let _ = self.thread.set(thread.clone());
                 return;
             }

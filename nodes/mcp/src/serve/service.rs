@@ -21,8 +21,8 @@ use crate::transport::ClosedInTime;
 
 /// An MCP server whose tools are graphs.
 ///
-/// A clone has the same graphs. When a client cancels a request its run is cancelled, at a point that it can be resumed from;
-/// when the client goes away a run has five seconds to end by itself before that.
+/// A clone has the same graphs. When a client cancels a request its run is cancelled, at a point that it can be resumed
+/// from; when the client goes away a run has five seconds to end by itself before that.
 #[derive(Clone)]
 pub struct McpService {
     name: String,
@@ -39,7 +39,7 @@ enum Entry {
 }
 
 impl McpService {
-    /// Makes a server without tools; clients are told its name and version.
+    /// Makes a server without tools, with its name and version for clients.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), instructions: None, tools: BTreeMap::new() }
     }
@@ -55,8 +55,8 @@ impl McpService {
     ///
     /// # Errors
     ///
-    /// Fails if clients take no such name, there is a tool of that name, or its input is no object that has room for the
-    /// thread.
+    /// Fails if clients take no such name, there is a tool of that name, or its input is no object that has room for
+    /// the thread.
     pub fn with(mut self, mut tool: GraphTool) -> Result<Self, ServeError> {
         tool.prepare()?;
         let tool = Arc::new(tool);
@@ -75,8 +75,8 @@ impl McpService {
         Ok(())
     }
 
-    /// Serves one client on the standard input and output, until it goes away. Nothing else may be printed meanwhile: messages
-    /// for people go to the standard error.
+    /// Serves one client on the standard input and output, until it goes away. Nothing else may be printed meanwhile:
+    /// messages for people go to the standard error.
     ///
     /// # Errors
     ///

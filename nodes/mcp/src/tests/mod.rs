@@ -1,4 +1,5 @@
-//! Tools of MCP servers: servers that are scripted, line by line, and that do what no server should; and graphs as servers.
+//! Tools of MCP servers: servers that are scripted, line by line, and that do what no server should; and graphs as
+//! servers.
 
 mod calls;
 mod graphs;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Prompt caching: the part of a conversation that the provider keeps between two requests. Tokens read from its cache cost a
-/// tenth of the price.
+/// Prompt caching: the part of a conversation that the provider keeps between two requests. Tokens read from its cache
+/// cost a tenth of the price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caching {

@@ -124,7 +124,7 @@ impl Anthropic {
         self
     }
 
-    /// Says what the provider keeps of a conversation, so that it is not read anew each time.
+    /// Says what the provider keeps of a conversation, so that it is not read again each time.
     #[must_use]
     pub fn caching(mut self, caching: Caching) -> Self {
         self.form.caching = caching;

@@ -32,8 +32,8 @@ impl Thinking {
     /// The smallest budget that there is.
     const LEAST: u32 = 1_024;
 
-    /// Returns the maximum number of output tokens with the thinking budget added, so that the requested number is left for the
-    /// answer.
+    /// Returns the maximum number of output tokens with the thinking budget added, so that the requested number is left
+    /// for the answer.
     fn with_room(self, output: u32) -> u32 {
         match self {
             Self::Off | Self::Adaptive => output,
@@ -90,8 +90,8 @@ impl RequestForm {
         self.body(request).0.into()
     }
 
-    /// Returns the body for both kinds of requests, and the thinking mode. A conversation that continues is sent with the same
-    /// bytes before the new messages.
+    /// Returns the body for both kinds of requests, and the thinking mode. A conversation that continues is sent with
+    /// the same bytes before the new messages.
     fn body(&self, request: &ModelRequest) -> (Map<String, Value>, Thinking) {
         let mut body = Map::new();
         body.insert("model".into(), self.model.as_str().into());
@@ -120,7 +120,7 @@ impl RequestForm {
         body.extend(thinking.asked().map(|thinking| ("thinking".into(), thinking)));
         let mut output = Map::new();
         if let OutputFormat::Json { schema, .. } = &request.output {
-            // What cannot be closed is refused: whoever asked says it in words as well, and checks it.
+            // A schema that cannot be closed is left out: the prompt has it in words, and the caller checks the value.
             if let Some(schema) = closed(schema) {
                 output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
             }
@@ -134,8 +134,9 @@ impl RequestForm {
         (body, thinking)
     }
 
-    /// Returns `true` if the model may think before this answer. It may not where it must call a tool, and, with a budget, not in
-    /// the middle of a turn that another model has begun, as that turn begins without a thought of its own.
+    /// Returns `true` if the model may think before this answer. It may not where it must call a tool, and, with a
+    /// budget, not in the middle of a turn that another model has begun, as that turn begins without a thought of its
+    /// own.
     fn may_think(&self, request: &ModelRequest, messages: &[Value]) -> bool {
         let must_call = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Tool(_));
         if must_call && !request.tools.is_empty() {
@@ -148,8 +149,8 @@ impl RequestForm {
         !in_a_turn || !matches!(self.thinking, Thinking::Budget(_)) || is_thought(&said["content"][0])
     }
 
-    /// The turns of the user and of the model, which take turns: several messages of one side are one. The last may be the
-    /// model's where it continues that, which then stays as it came.
+    /// The turns of the user and of the model, which take turns: several messages of one side are one. The last may be
+    /// the model's where it continues that, which then stays as it came.
     fn messages(&self, conversation: &[Message], continues: bool) -> Vec<Value> {
         let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
         for (position, message) in conversation.iter().enumerate() {
@@ -223,7 +224,7 @@ fn result(result: &ToolMessage) -> Value {
     let mut content = blocks(&result.content);
     if result.status == ToolStatus::Error {
         block["is_error"] = true.into();
-        // An error is told in words.
+        // An error is sent as text.
         content.retain(|block| block["type"] == "text");
     }
     if !content.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) enum Strictness {
 }
 
 /// The name, the schema and whether the model is held to it; none if any text will do, and none of what is no object,
-/// for which there is no such form: whoever asked says it in words as well, and checks it.
+/// for which there is no such form: the prompt has it in words as well, and the caller checks the value.
 pub(crate) fn output_form(format: &OutputFormat, how: Strictness) -> Option<Map<String, Value>> {
     let OutputFormat::Json { name, schema } = format else {
         return None;

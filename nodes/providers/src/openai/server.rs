@@ -23,7 +23,8 @@ impl OpenAiServer {
     pub(crate) const KEY_VARIABLE: &'static str = "OPENAI_API_KEY";
     pub(crate) const BASE_URL_VARIABLE: &'static str = "OPENAI_BASE_URL";
 
-    /// The environment variables of the organisation and the project that a key with several is used for, and the header of each.
+    /// The environment variables of the organisation and the project that a key with several is used for, and the
+    /// header of each.
     const ACCOUNTS: [(&'static str, &'static str); 2] =
         [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")];
 

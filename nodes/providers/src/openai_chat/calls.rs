@@ -12,8 +12,8 @@ use crate::reply_stream::Unreadable;
 /// follow the bracket that closes its input. So a call ends as soon as that is closed and another call has begun; the
 /// others end with the reply.
 ///
-/// Deltas say by an index which call they belong to. Servers are known to leave that out, or to give all calls the same;
-/// then the id says it, and where that is empty, a name that comes after a closed input begins the next call.
+/// Deltas say by an index which call they belong to. Servers are known to leave that out, or to give all calls the
+/// same; then the id says it, and where that is empty, a name that comes after a closed input begins the next call.
 #[derive(Default)]
 pub(super) struct Calls(Vec<Call>);
 

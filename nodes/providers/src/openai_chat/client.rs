@@ -13,8 +13,8 @@ use crate::openai::{OpenAiServer, Strictness};
 use crate::reply_stream::reply_stream;
 use crate::{ApiKey, ProviderError, TransportOptions};
 
-/// A model behind the Chat Completions protocol: one of OpenAI, or of the many servers that are compatible with it, such
-/// as Ollama, vLLM, llama.cpp and LM Studio.
+/// A model behind the Chat Completions protocol: one of OpenAI, or of the many servers that are compatible with it,
+/// such as Ollama, vLLM, llama.cpp and LM Studio.
 ///
 /// ```no_run
 /// use superstep_nodes::message::Message;
@@ -156,8 +156,8 @@ impl OpenAiChat {
         self
     }
 
-    /// Sends the model's own thoughts back to it, in the member in which they came: for servers that want them, as some do
-    /// between tool calls. Others refuse them.
+    /// Sends the model's own thoughts back to it, in the member in which they came: for servers that want them, as some
+    /// do between tool calls. Others refuse them.
     #[must_use]
     pub fn return_thoughts(mut self) -> Self {
         self.form.returns_thoughts = true;

@@ -153,7 +153,7 @@ impl ReplyReader for ChunkReader {
             return Err(Unreadable::refused(&chunk));
         }
         self.begin(&chunk, said);
-        // Of several answers, which nobody asks for, the first is read.
+        // Only the first of several answers is read; no request asks for several.
         let choices = chunk["choices"].as_array().into_iter().flatten();
         for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
             if self.has_stopped {

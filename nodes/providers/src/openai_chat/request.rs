@@ -54,7 +54,7 @@ impl RequestForm {
         }
     }
 
-    /// The body of a request whose answer is streamed. A conversation that goes on is sent with the same bytes before
+    /// The body of a request whose answer is streamed. A conversation that continues is sent with the same bytes before
     /// what is new.
     pub(super) fn streamed(&self, request: &ModelRequest) -> Value {
         let mut body = Map::new();

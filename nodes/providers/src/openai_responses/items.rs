@@ -49,8 +49,8 @@ fn user(content: &Content) -> Option<Value> {
     Some(said("user", parts))
 }
 
-/// Converts a message of the model. Its reasoning and its provider-specific parts are sent back unchanged, and only to the model
-/// that produced them. Reasoning is sent only before the output that followed it.
+/// Converts a message of the model. Its reasoning and its provider-specific parts are sent back unchanged, and only to
+/// the model that produced them. Reasoning is sent only before the output that followed it.
 fn said_items(message: &AiMessage, model: &str) -> Vec<Value> {
     let mut calls: Vec<Option<Value>> = message
         .tool_calls
@@ -83,8 +83,8 @@ fn said_items(message: &AiMessage, model: &str) -> Vec<Value> {
     items
 }
 
-/// Returns `true` if a reasoning item can be sent back: the provider keeps nothing, so the item must contain the whole thought,
-/// encrypted.
+/// Returns `true` if a reasoning item can be sent back: the provider keeps nothing, so the item must contain the whole
+/// thought, encrypted.
 fn is_sealed(thought: &Value) -> bool {
     thought["encrypted_content"].is_string()
 }

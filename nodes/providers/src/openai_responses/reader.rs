@@ -12,8 +12,8 @@ use crate::sse::SseEvent;
 
 /// Reads the stream of one response.
 ///
-/// The reply is its output items, which are told apart by their index, or by their ids where a server leaves that out. Each
-/// comes in pieces, and as a whole at its end; what of the whole has not come in pieces is said then.
+/// The reply is its output items, which are told apart by their index, or by their ids where a server leaves that out.
+/// Each comes in pieces, and as a whole at its end; what of the whole has not come in pieces is said then.
 pub(super) struct ItemReader {
     origin: Origin,
     request_id: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct ItemReader {
     is_over: bool,
 }
 
-/// Where items are whose events do not say their index, by their ids: servers such as llama.cpp name an item by `item_id`
+/// The indices of items, by their ids, for events without an index: servers such as llama.cpp name an item by `item_id`
 /// alone, and a tool call by the id of the call.
 #[derive(Default)]
 struct Places(BTreeMap<String, u64>);

@@ -55,8 +55,8 @@ impl RequestForm {
         self.body(request).into()
     }
 
-    /// Returns the body for both kinds of requests. A conversation that continues is sent with the same bytes before the new
-    /// messages.
+    /// Returns the body for both kinds of requests. A conversation that continues is sent with the same bytes before
+    /// the new messages.
     fn body(&self, request: &ModelRequest) -> Map<String, Value> {
         let mut body = Map::new();
         let mut say = |member: &str, value: Value| body.insert(member.to_owned(), value);
@@ -95,8 +95,8 @@ impl RequestForm {
     }
 }
 
-/// Returns the declaration of a tool for the model. By default the protocol would make its schema strict, and so change which
-/// members may be left out.
+/// Returns the declaration of a tool for the model. By default the protocol would make its schema strict, and so change
+/// which members may be left out.
 fn tool(spec: &ToolSpec) -> Value {
     let mut tool = declaration(spec);
     tool["type"] = "function".into();

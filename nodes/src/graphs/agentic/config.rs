@@ -62,7 +62,8 @@ impl AgenticConfig {
         }
     }
 
-    /// Asks this model where another one fails, in whatever role, and those before it that were named like this: see [`Fallback`].
+    /// Asks this model where another one fails, in whatever role, and those before it that were named like this: see
+    /// [`Fallback`].
     #[must_use]
     pub fn fallback(mut self, model: impl ChatModel) -> Self {
         self.fallbacks.push(Arc::new(model));

@@ -20,8 +20,8 @@ use crate::node::{Agent, AgentNext, Compact, Refine, Router, UseTools, UseToolsN
 ///                                                    └──── refine ◀─────┘
 /// ```
 ///
-/// Without compaction there is no `compact`, and without verification there are neither `verify` nor `refine`. The input and
-/// the state are the same in any case.
+/// Without compaction there is no `compact`, and without verification there are neither `verify` nor `refine`. The
+/// input and the state are the same in any case.
 ///
 /// | node | asks a model |
 /// |---|---|
@@ -32,11 +32,11 @@ use crate::node::{Agent, AgentNext, Compact, Refine, Router, UseTools, UseToolsN
 /// | `verify` | for a judgement, if all rules are kept |
 /// | `refine` | – |
 ///
-/// A response that is refused is taken out of the conversation, and the next one is asked for with the feedback on it. After
-/// the last attempt the last response is given even if it was refused: [`AgenticState::verdict`] says so.
+/// A response that is refused is taken out of the conversation, and the next one is asked for with the feedback on it.
+/// After the last attempt the last response is given even if it was refused: [`AgenticState::verdict`] says so.
 ///
-/// A turn takes 3 + 3 × (1 + refinements) supersteps at most, and one more each time that the model fails between tools. Calls of
-/// models and tools are effects: a run that is resumed makes none again that has finished.
+/// A turn takes 3 + 3 × (1 + refinements) supersteps at most, and one more each time that the model fails between
+/// tools. Calls of models and tools are effects: a run that is resumed makes none again that has finished.
 ///
 /// # Errors
 /// Never fails with this wiring; the type is that of every graph's compilation.

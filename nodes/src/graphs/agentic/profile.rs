@@ -24,9 +24,9 @@ pub struct UnknownProfile(pub String);
 
 /// A part of all users, the same ones each time.
 ///
-/// Users are selected by a digest of their ids, so no list of users is kept, and a user in a smaller part is in every larger
-/// one. A thread continues with the graph that it began with while its user stays in the same part; either graph continues the
-/// other's threads once their turns are finished.
+/// Users are selected by a digest of their ids, so no list of users is kept, and a user in a smaller part is in every
+/// larger one. A thread continues with the graph that it began with while its user stays in the same part; either graph
+/// continues the other's threads once their turns are finished.
 ///
 /// ```
 /// use superstep_nodes::graphs::Canary;

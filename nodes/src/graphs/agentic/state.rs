@@ -17,7 +17,7 @@ use crate::verification::{Verdict, Verification};
 ///
 /// A thread is a conversation of several turns: each run with a new input, made with [`ask`](Self::ask), is one. `messages`,
 /// `compactions`, `verifications` and `ledger` grow over all turns, and `user_id` stays; the others are about the current one. What is not there in
-/// JSON is as it is by default, so states without the later fields can be read.
+/// Missing fields of JSON have their defaults, so states without the later fields can be read.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AgenticState {
@@ -97,7 +97,7 @@ impl AgenticState {
         said.filter(|_| is_there).map(Message::text)
     }
 
-    /// Returns what became of the response: whoever shows it matches this.
+    /// Returns the verdict on the response; match it before you show the response.
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.verifications, self.turn)
     }

@@ -73,17 +73,18 @@ impl EvaluatorConfig {
         self
     }
 
-    /// Sets the maximum number of visits of the agent in a turn; it is visited once in any case. An input may override it for
-    /// its thread by writing the field.
+    /// Sets the maximum number of visits of the agent in a turn; it is visited once in any case. An input may override
+    /// it for its thread by writing the field.
     #[must_use]
     pub fn max_iterations(mut self, visits: u32) -> Self {
         self.max_iterations = visits;
         self
     }
 
-    /// Sets the handling of a response that the judge fails to evaluate or to rank, as `ON_JUDGE_ERROR` does for an [agentic
-    /// loop](crate::graphs::AgenticSettings::on_judge_error). By default it is [accepted](OnJudgeError::Accept): the turn ends
-    /// as it would have, and [`AgentState::unjudged`](super::AgentState::unjudged) has the reason.
+    /// Sets the handling of a response that the judge fails to evaluate or to rank, as `ON_JUDGE_ERROR` does for an
+    /// [agentic loop](crate::graphs::AgenticSettings::on_judge_error). By default it is
+    /// [accepted](OnJudgeError::Accept): the turn ends as it would have, and
+    /// [`AgentState::unjudged`](super::AgentState::unjudged) has the reason.
     #[must_use]
     pub fn on_judge_error(mut self, policy: OnJudgeError) -> Self {
         self.on_judge_error = policy;

@@ -29,8 +29,8 @@ use crate::verification::OnJudgeError;
 /// visit that asks for tools, and 5 + 5 + 5 + 1 = 16 at most, unless a judge's reply has to be asked for
 /// again. [`AgentState::llm_calls`] counts them.
 ///
-/// The tools node runs without a retry, as not every tool may run twice; the others retry as configured. A judge that fails after
-/// that does not lose the response: see [`EvaluatorConfig::on_judge_error`].
+/// The tools node runs without a retry, as not every tool may run twice; the others retry as configured. A judge that
+/// fails after that does not lose the response: see [`EvaluatorConfig::on_judge_error`].
 ///
 /// # Errors
 /// Never fails with this wiring; the type is that of every graph's compilation.

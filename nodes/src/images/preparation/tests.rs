@@ -162,8 +162,8 @@ fn what_is_no_picture_is_told_apart_from_one_that_is_broken() {
 
 #[test]
 fn a_small_file_of_many_pixels_is_refused_before_a_pixel_is_decoded() {
-    // A GIF that says its size, the lower byte first, and two colours; and then what is left of it is a sign that a picture
-    // comes.
+    // A GIF that says its size, the lower byte first, and two colours; and then what is left of it is a sign that a
+    // picture comes.
     let gif = |width: u16, height: u16| {
         let size = [width.to_le_bytes(), height.to_le_bytes()].concat();
         [b"GIF89a", &size[..], &[0xf0, 0, 0], &[0; 6], &[0x2c, 0, 0, 0, 0], &size, &[0, 2]].concat()

@@ -4,8 +4,8 @@
 use crate::message::ImageSource;
 use crate::message::{Detail, Image};
 
-/// A model's method of counting the tokens of an image. The count is an estimate: models change, and the usage that one reports
-/// is right.
+/// A model's method of counting the tokens of an image. The count is an estimate: models change, and the usage that one
+/// reports is right.
 ///
 /// ```
 /// use superstep_nodes::message::Detail;
@@ -20,8 +20,8 @@ use crate::message::{Detail, Image};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageTokens {
-    /// By tiles of 512 by 512 pixels. For a close look, the image is fitted into a square of 2,048, and then its shorter side
-    /// to 768; the tiles that it then covers, also in part, are counted.
+    /// By tiles of 512 by 512 pixels. For a close look, the image is fitted into a square of 2,048, and then its
+    /// shorter side to 768; the tiles that it then covers, also in part, are counted.
     Tiles {
         /// The tokens of every image; a small copy takes no more.
         base: u64,
@@ -37,8 +37,8 @@ pub enum ImageTokens {
     Area,
 }
 
-/// The counting methods, by the beginning of the model's name; the longest beginning counts. The numbers are those of the
-/// vendors' documents.
+/// The counting methods, by the beginning of the model's name; the longest beginning counts. The numbers are those of
+/// the vendors' documents.
 const MODELS: [(&str, ImageTokens); 13] = [
     ("claude", ImageTokens::Area),
     ("computer-use-preview", ImageTokens::Tiles { base: 65, tile: 129 }),
@@ -69,8 +69,8 @@ impl ImageTokens {
         known.max_by_key(|(begins, _)| begins.len()).map_or_else(Self::default, |(_, rule)| *rule)
     }
 
-    /// Returns the number of tokens of an image of this width and height in pixels; if the size is not known, that of a square
-    /// of 1,024.
+    /// Returns the number of tokens of an image of this width and height in pixels; if the size is not known, that of a
+    /// square of 1,024.
     pub fn count(&self, detail: Detail, size: Option<(u32, u32)>) -> u64 {
         let (width, height) = size.unwrap_or((1_024, 1_024));
         let size = (f64::from(width.max(1)), f64::from(height.max(1)));
@@ -127,7 +127,8 @@ pub fn image_tokens(detail: Detail, size: Option<(u32, u32)>) -> u64 {
     ImageTokens::default().count(detail, size)
 }
 
-/// Returns the width and height of an image in pixels, if its bytes are in the message and begin like those of an image.
+/// Returns the width and height of an image in pixels, if its bytes are in the message and begin like those of an
+/// image.
 #[cfg(feature = "tokens")]
 pub(super) fn size(image: &Image) -> Option<(u32, u32)> {
     use base64::Engine;

@@ -91,8 +91,8 @@ impl<T: TokenCounter + ?Sized> TokenCounter for Arc<T> {
     }
 }
 
-/// The tokens of a message's frame: its role, and the delimiters around it. The number is that of OpenAI's cookbook, "How to
-/// count tokens with tiktoken".
+/// The tokens of a message's frame: its role, and the delimiters around it. The number is that of OpenAI's cookbook,
+/// "How to count tokens with tiktoken".
 const PER_MESSAGE: u64 = 3;
 
 /// The tokens of a tool beside its texts; from the same place.

@@ -6,8 +6,8 @@ use tiktoken_rs::{CoreBPE, bpe_for_model, o200k_base_singleton};
 
 use super::{ImageTokens, TokenCounter};
 
-/// Counts tokens as OpenAI's models read them, offline: the vocabularies are in the program, which takes some megabytes.
-/// Other providers' models read much the same text in much the same number of tokens, within a tenth or two.
+/// Counts tokens as OpenAI's models read them, offline: the vocabularies are in the program, which takes some
+/// megabytes. Other providers' models read much the same text in much the same number of tokens, within a tenth or two.
 ///
 /// ```
 /// use superstep_nodes::model::{Tiktoken, TokenCounter};
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(error.to_string(), "it is not known how the model `no-such-model` reads tokens");
     }
 
-    /// Texts with their tokens in `cl100k_base`, that of GPT-4, and in `o200k_base`, that of the models since GPT-4o. Those of the
-    /// first three are the ones that OpenAI's cookbook gives.
+    /// Texts with their tokens in `cl100k_base`, that of GPT-4, and in `o200k_base`, that of the models since GPT-4o.
+    /// Those of the first three are the ones that OpenAI's cookbook gives.
     const COUNTED: &[(&str, u64, u64)] = &[
         ("antidisestablishmentarianism", 6, 6),
         ("2 + 2 = 4", 7, 7),

@@ -16,8 +16,8 @@ use crate::verification::Submission;
 /// - https://example.org/forks
 /// ```
 ///
-/// A tool returned a source if its output has the path or the address, not as a part of another one, and has it with lines that
-/// the named ones are among if it has it with lines at all.
+/// A tool returned a source if its output has the path or the address, not as a part of another one, and has it with
+/// lines that the named ones are among if it has it with lines at all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CitationRule {
     need: Need,

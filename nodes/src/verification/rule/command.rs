@@ -13,12 +13,13 @@ use tokio::process::{Child, Command};
 use super::{Breach, Rule};
 use crate::verification::Submission;
 
-/// The rule that a program accepts the response: it reads the response from its standard input, and ends with the exit code 0.
-/// If it ends in another way, its output is the feedback.
+/// The rule that a program accepts the response: it reads the response from its standard input, and ends with the exit
+/// code 0. If it ends in another way, its output is the feedback.
 ///
-/// The program is started directly, without a shell, and with the environment of this one. It has a time limit, and is killed
-/// when that is over or the verification is cancelled; on Unix with all processes that it has started, unless they have left
-/// its process group. It is not in a sandbox: you are responsible for what it does with a model's response.
+/// The program is started directly, without a shell, and with the environment of this one. It has a time limit, and is
+/// killed when that is over or the verification is cancelled; on Unix with all processes that it has started, unless
+/// they have left its process group. It is not in a sandbox: you are responsible for what it does with a model's
+/// response.
 ///
 /// ```no_run
 /// use std::time::Duration;

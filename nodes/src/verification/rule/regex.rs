@@ -6,8 +6,8 @@ use regex::{Regex, RegexBuilder};
 use super::{Breach, InvalidRule, Rule};
 use crate::verification::Submission;
 
-/// The rule that a regular expression is found in the response, or that it is not. The syntax is that of the crate `regex`, which
-/// takes time in proportion to the response whatever the expression.
+/// The rule that a regular expression is found in the response, or that it is not. The syntax is that of the crate
+/// `regex`, which takes time in proportion to the response whatever the expression.
 #[derive(Clone, Debug)]
 pub struct RegexRule {
     name: String,
@@ -49,7 +49,8 @@ impl RegexRule {
         )
     }
 
-    /// Sets the feedback for the model when the rule is broken: the purpose of an expression is not always clear from its text.
+    /// Sets the feedback for the model when the rule is broken: the purpose of an expression is not always clear from
+    /// its text.
     #[must_use]
     pub fn feedback(mut self, feedback: impl Into<String>) -> Self {
         self.feedback = feedback.into();

@@ -7,8 +7,8 @@ use crate::verification::Submission;
 
 /// Something that every response has to keep, and that can be checked without a model.
 ///
-/// The outcome of a rule's check is recorded with the other rules of its verification: a resumed run does not check again what
-/// was checked.
+/// The outcome of a rule's check is recorded with the other rules of its verification: a resumed run does not check
+/// again what was checked.
 ///
 /// ```
 /// use superstep_nodes::verification::{Breach, Rule, Submission};

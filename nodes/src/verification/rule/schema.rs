@@ -10,8 +10,8 @@ use crate::prompt::without_fence;
 use crate::value_schema::ValueSchema;
 use crate::verification::Submission;
 
-/// The rule that the response is one JSON value that fits a JSON Schema; a code fence around it is forgiven. Nothing is fetched: a
-/// schema that refers to others has to have them in it.
+/// The rule that the response is one JSON value that fits a JSON Schema; a code fence around it is forgiven. Nothing is
+/// fetched: a schema that refers to others has to have them in it.
 pub struct SchemaRule(ValueSchema);
 
 impl SchemaRule {

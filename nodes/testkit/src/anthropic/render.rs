@@ -39,7 +39,7 @@ fn block(part: &Part, index: usize, occasion: &Occasion<'_>) -> Value {
         }
         Part::Redacted(data) => json!({"type": "redacted_thinking", "data": data}),
         Part::Call { id, name, input } => {
-            // A call that was cut off has no input that could be told otherwise than in a stream.
+            // A call that was cut off has no input that could be sent otherwise than in a stream.
             let input = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }

@@ -8,7 +8,8 @@ use crate::request_value::RequestValue;
 
 const LEAST_BUDGET: u64 = 1024;
 
-/// The form in which a model must be asked to think. Older models require a budget, newer ones think as much as they need.
+/// The form in which a model must be asked to think. Older models require a budget, newer ones think as much as they
+/// need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThinkingForm {

@@ -72,7 +72,7 @@ fn incomplete(stop: &Stop, said: &Said) -> Option<&'static str> {
     }
 }
 
-/// The items of an answer, each as it is at its end.
+/// Returns the items of an answer, each in its final form.
 pub(super) fn items(said: &Said, occasion: &Occasion<'_>) -> Vec<Value> {
     let includes = occasion.request.get("include").and_then(Value::as_array);
     let is_encrypted =

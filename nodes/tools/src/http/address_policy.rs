@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns `true` if an address belongs to the public internet. Addresses of this machine, of a local network, of a provider's
-/// internal network, multicast and reserved addresses do not.
+/// Returns `true` if an address belongs to the public internet. Addresses of this machine, of a local network, of a
+/// provider's internal network, multicast and reserved addresses do not.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

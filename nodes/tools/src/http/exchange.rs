@@ -57,7 +57,7 @@ impl Exchange<'_> {
     async fn send(&self, host: &str) -> Result<Response, ToolFailure> {
         let mut request =
             self.client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone());
-        // A secret is sent where nobody listens in, or where the program has said that it goes.
+        // A secret is sent over TLS, or where the program allows it.
         if self.url.scheme() == "https" || self.hosts.is_internal(host) {
             for (_, headers) in self.secret.iter().filter(|(known, _)| known == host) {
                 request = request.headers(headers.clone());

@@ -47,8 +47,8 @@ impl Hosts {
         Ok(())
     }
 
-    /// Refuses an address that may not be asked for, as far as can be said without asking for what a name stands for. Returns
-    /// the server's name.
+    /// Refuses an address that may not be asked for, as far as can be said without asking for what a name stands for.
+    /// Returns the server's name.
     pub(super) fn check(&self, url: &Url) -> Result<String, ToolFailure> {
         let refuse = |text: String| Err(ToolFailure::new(text));
         if !matches!(url.scheme(), "http" | "https") {
@@ -95,12 +95,12 @@ pub(super) fn not_public(host: &str) -> ToolFailure {
     ToolFailure::new(format!("`{host}` is not on the public internet, and only what is may be asked"))
 }
 
-/// A host as it is compared: without the brackets of an IPv6 address, and without the dot at the end of a name.
+/// Returns a host for comparison: without the brackets of an IPv6 address, and without the dot at the end of a name.
 fn plain(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// The host that a text names, as it is compared.
+/// Returns the host that a text names, for comparison.
 pub(super) fn host(text: &str) -> Result<String, HttpRuleError> {
     host_and_port(text).map(|(host, _)| host)
 }

@@ -22,11 +22,11 @@ use crate::built_in::{BuiltIn, built_in};
 
 /// The tool `http_request`: asks a server of the public internet.
 ///
-/// What is on this machine, in a local network or inside of a cloud provider is refused, however it is written and whatever
-/// name stands for it, unless the program [says otherwise](Self::allow_internal). Names are looked up by the tool itself, and a
-/// connection is made to no address that it has not checked; each redirect is checked anew. No proxy is used.
+/// Addresses of this machine, of a local network or inside of a cloud provider are refused, however they are written and
+/// whatever name stands for them, unless the program [allows them](Self::allow_internal). The tool looks names up itself,
+/// and connects to no address that it has not checked; each redirect is checked again. No proxy is used.
 ///
-/// `GET` and `HEAD` look and change nothing. For every other method somebody has to be asked, unless the program
+/// `GET` and `HEAD` look and change nothing. Every other method needs a person's permission, unless the program
 /// [allows](Self::allow_method) it.
 ///
 /// What a model asks for may carry away what it knows, in the address alone: [`only_host`](Self::only_host) says whom it
@@ -138,7 +138,7 @@ impl HttpRequest {
         Ok(self)
     }
 
-    /// Lets requests with this method be made without asking somebody.
+    /// Lets requests with this method be made without a person's permission.
     #[must_use]
     pub fn allow_method(mut self, method: HttpMethod) -> Self {
         self.methods.insert(method);

@@ -35,8 +35,8 @@ use crate::wildcard::fits;
 /// and setgid bits, also where a folder has the setgid bit already and its mode is set again, and a process that sets its own
 /// limits by its number instead of 0.
 ///
-/// What a command has started is killed when it ends, when its time is over, when nobody waits for it any more, and when
-/// the program is gone; but when the program is gone, what has left its process group goes on.
+/// The processes of a command are killed when it ends, when its time is over, when its call is cancelled, and when the
+/// program is gone; but when the program is gone, processes that have left its process group continue.
 ///
 /// Of the environment it has `PATH`, `LANG`, and what the program [adds](Self::variable); `HOME` and `TMPDIR` are the
 /// temporary folder.

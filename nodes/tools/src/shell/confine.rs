@@ -15,7 +15,8 @@ const LEAST: ABI = ABI::V3;
 /// The newest Landlock version whose features are used, where the kernel has them.
 const MOST: ABI = ABI::V7;
 
-/// The paths of the system that programs need to run. The paths in `/etc` are configuration, and none of them is secret.
+/// The paths of the system that programs need to run. The paths in `/etc` are configuration, and none of them is
+/// secret.
 const SYSTEM: [&str; 37] = [
     "/bin",
     "/gnu/store",
@@ -98,8 +99,8 @@ impl Confinement {
     }
 }
 
-/// Gives up the rights of root but for one, to use files of all users where files may be used. With the others the kernel shows
-/// what is in the memory of other processes, their environment among it, and lets the machine be changed.
+/// Gives up the rights of root but for one, to use files of all users where files may be used. With the others the
+/// kernel shows what is in the memory of other processes, their environment among it, and lets the machine be changed.
 fn give_up_rights() -> rustix::io::Result<()> {
     let CapabilitySets { effective, permitted, .. } = capabilities(None)?;
     let kept = CapabilitySet::DAC_OVERRIDE;

@@ -1,7 +1,7 @@
 //! The resource limits of a command.
 
-/// The resource limits of a command, besides time. Each limit applies to one process, except the number of processes. A program
-/// that itself runs in a sandbox of this kind cannot set them: its commands have the program's own limits.
+/// The resource limits of a command, besides time. Each limit applies to one process, except the number of processes. A
+/// program that itself runs in a sandbox of this kind cannot set them: its commands have the program's own limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessLimits {
@@ -9,7 +9,8 @@ pub struct ProcessLimits {
     pub memory_bytes: u64,
     /// The size in bytes that a file may be written to.
     pub file_bytes: u64,
-    /// The maximum number of processes of the user, including those that the command has not started. It does not limit root.
+    /// The maximum number of processes of the user, including those that the command has not started. It does not limit
+    /// root.
     pub processes: u64,
 }
 

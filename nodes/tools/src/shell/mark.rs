@@ -8,12 +8,12 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
 };
 
-/// The maximum number of searches for marked processes. It is a count and not a time limit, as a search takes longer on a busy
-/// machine.
+/// The maximum number of searches for marked processes. It is a count and not a time limit, as a search takes longer on
+/// a busy machine.
 const LOOKS: usize = 400;
 
-/// A mark that a process hands on to all that it starts, and that in the sandbox none can take off: a number as its limit
-/// of real time, which is far beyond what any process of a model comes to.
+/// A mark that a process hands on to all that it starts, and that in the sandbox none can take off: a number as its
+/// limit of real time, which is far beyond what any process of a model comes to.
 ///
 /// A process may leave its group, and its parent may end; the mark tells whose it is.
 pub(super) struct Mark(u64);
@@ -36,8 +36,8 @@ impl Mark {
 
     /// Kills all processes that have it. Where `/proc` does not tell of them it does nothing.
     ///
-    /// A process that starts another and ends may do so between the list of processes and the look at it. So the list is made
-    /// anew until a look at all of it meets none that has the mark, and none that has just ended.
+    /// A process that starts another and ends may do so between the list of processes and the look at it. So the list
+    /// is made anew until a look at all of it meets none that has the mark, and none that has just ended.
     pub(super) fn kill_all(&self) {
         let mut dead = HashSet::new();
         for _ in 0..LOOKS {

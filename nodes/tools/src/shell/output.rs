@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 /// The number of bytes kept of the beginning, and of the end.
 const KEPT: usize = 20_000;
 
-/// The output of a command: all of it if it is short, otherwise its beginning and its end. The beginning shows what the output
-/// is, and the end shows how the command ended.
+/// The output of a command: all of it if it is short, otherwise its beginning and its end. The beginning shows what the
+/// output is, and the end shows how the command ended.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     begin: Vec<u8>,

@@ -12,8 +12,9 @@ use super::limits::ProcessLimits;
 #[cfg(target_os = "linux")]
 use super::mark::Mark;
 
-/// The commands that bash runs before it becomes the command: it waits until its limits are set, and closes the files that the
-/// program has inherited or opened for its children. The sandbox checks a file when it is opened, not when an open file is read.
+/// The commands that bash runs before it becomes the command: it waits until its limits are set, and closes the files
+/// that the program has inherited or opened for its children. The sandbox checks a file when it is opened, not when an
+/// open file is read.
 const PRELUDE: &str = r#"IFS= read -r _ || exit 125
 for file in /proc/self/fd/* /dev/fd/*; do
     case ${file##*/} in
@@ -87,8 +88,8 @@ impl Order {
         Ok((processes, reader))
     }
 
-    /// Sets the limits of the command, and puts a mark on what it starts. A program that is in a sandbox of this kind itself may
-    /// do neither: then the limits are the program's, and what leaves the process group is not found.
+    /// Sets the limits of the command, and puts a mark on what it starts. A program that is in a sandbox of this kind
+    /// itself may do neither: then the limits are the program's, and what leaves the process group is not found.
     fn hold(&self, processes: &mut Processes) -> io::Result<()> {
         let held = self.limits.set(pid(&processes.shell)).and_then(|()| processes.mark());
         match held {
@@ -177,7 +178,7 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        // Nobody is there to be told.
+        // There is no one to report it to.
         drop(self.end());
     }
 }
@@ -188,7 +189,7 @@ struct Keeper(Option<Child>);
 impl Drop for Keeper {
     fn drop(&mut self) {
         if let Some(keeper) = &mut self.0 {
-            // Nobody is there to be told.
+            // There is no one to report it to.
             drop(keeper.kill().and_then(|()| keeper.wait()));
         }
     }

@@ -50,8 +50,8 @@ const ADMINISTRATION: [i64; 37] = [
     libc::SYS_unshare,
 ];
 
-/// Memory, semaphores and queues that programs share outside of the file system, where Landlock does not look: those of System V,
-/// by numbers, and the queues of POSIX, by names.
+/// Memory, semaphores and queues that programs share outside of the file system, where Landlock does not look: those of
+/// System V, by numbers, and the queues of POSIX, by names.
 const SHARED: [i64; 18] = [
     libc::SYS_mq_getsetattr,
     libc::SYS_mq_notify,
@@ -73,8 +73,8 @@ const SHARED: [i64; 18] = [
     libc::SYS_shmget,
 ];
 
-/// Calls that change attributes of files wherever they are, which Landlock does not know. Programs take the error for a file
-/// system without attributes, and copy files without them.
+/// Calls that change attributes of files wherever they are, which Landlock does not know. Programs take the error for a
+/// file system without attributes, and copy files without them.
 const ATTRIBUTES: [i64; 8] = [
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,
@@ -87,8 +87,8 @@ const ATTRIBUTES: [i64; 8] = [
     466,
 ];
 
-/// Calls that programs can do without, as older kernels have none: those that watch files wherever they are, `openat2`, whose mode
-/// is in memory that no filter reads, and `file_setattr`.
+/// Calls that programs can do without, as older kernels have none: those that watch files wherever they are, `openat2`,
+/// whose mode is in memory that no filter reads, and `file_setattr`.
 const MISSING: [i64; 7] = [
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
@@ -164,8 +164,8 @@ fn forbidden(network: Network) -> Result<Calls, BackendError> {
     Ok(calls)
 }
 
-/// Calls that set limits, priorities and processors, where they name a process: it may be another one, the program of the agent
-/// among them. And those that would take off the mark by which processes are found.
+/// Calls that set limits, priorities and processors, where they name a process: it may be another one, the program of
+/// the agent among them. And those that would take off the mark by which processes are found.
 fn on_others() -> Result<Calls, BackendError> {
     let is_set = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
     let names = |argument| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0);

@@ -70,7 +70,7 @@ fn listen(mut pipe: PipeReader) -> std::io::Result<(Arc<Mutex<Output>>, mpsc::Re
         while let Ok(length @ 1..) = pipe.read(&mut buffer) {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..length]);
         }
-        // Nobody may wait any more.
+        // The call may have been cancelled.
         let _ = read.send(());
     })?;
     Ok((output, is_read))

@@ -5,7 +5,7 @@ use crate::rag::Embedding;
 /// The number of sums that are computed side by side.
 const LANES: usize = 8;
 
-/// Returns an embedding as it is stored: each number in four bytes, the lowest first.
+/// Returns the stored form of an embedding: each number in four bytes, the lowest first.
 pub(super) fn to_bytes(embedding: &Embedding) -> Vec<u8> {
     embedding.numbers().iter().flat_map(|number| number.to_le_bytes()).collect()
 }

@@ -41,7 +41,7 @@ impl Store {
             "insert into collection (name, embedder) values (?1, ?2) on conflict (name) do nothing",
             [name, embedder],
         )?;
-        // An embedder that no document was embedded by holds nobody to it.
+        // An embedder by which no document was embedded can be replaced.
         db.execute(
             "update collection set embedder = ?2 where name = ?1
              and not exists (select 1 from document where document.collection = collection.id)",
@@ -166,8 +166,8 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The chunks whose meaning is most similar, most similar first; those that have nothing in common are left out. All
-    /// embeddings of the collection are compared.
+    /// The chunks whose meaning is most similar, most similar first; those that have nothing in common are left out.
+    /// All embeddings of the collection are compared.
     pub(super) fn with_meaning(
         &self,
         meaning: &Embedding,

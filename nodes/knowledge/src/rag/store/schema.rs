@@ -16,8 +16,8 @@ pub(super) const FORMAT: i64 = 1;
 /// The time to wait for a writer of another process.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Embeddings are apart from the texts, as a search reads all of the one and few of the other. The full-text index holds
-/// words only, and what it finds is looked up.
+/// Embeddings are apart from the texts, as a search reads all of the one and few of the other. The full-text index
+/// holds words only, and what it finds is looked up.
 const TABLES: &str = "
 create table collection (
     id integer primary key,
@@ -72,7 +72,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, KnowledgeError> {
         }
         change.commit()?;
     }
-    // While others use the file its mode stays as it is, and the next one to open it tries again.
+    // While others use the file its mode does not change, and the next program to open it tries again.
     match db.pragma_update(None, "journal_mode", "wal") {
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {}
         changed => changed?,

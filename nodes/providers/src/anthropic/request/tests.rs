@@ -208,7 +208,8 @@ fn a_thought_without_anything_after_it_is_left_out() {
     assert_eq!(body["messages"][1]["content"], json!([text("So.")]));
 }
 
-/// A word of the user after it would have made the provider begin another turn, without what its tools were about to give.
+/// A word of the user after it would have made the provider begin another turn, without what its tools were about to
+/// give.
 #[test]
 fn a_reply_that_is_continued_is_sent_back_as_it_came() {
     let origin = Origin::new(PROVIDER, "claude-test");

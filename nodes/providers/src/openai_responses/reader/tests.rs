@@ -36,7 +36,8 @@ fn a_thought_and_a_tool() {
     assert!(thought.origin.is("openai-responses", "gpt-asked"));
 }
 
-/// llama.cpp names items by `item_id` alone, and a tool call by the id of the call: its streams were failures of the server.
+/// llama.cpp names items by `item_id` alone, and a tool call by the id of the call: its streams were failures of the
+/// server.
 #[test]
 fn items_without_an_index_are_told_apart_by_their_ids() {
     let reply = transcript!("without_output_index").unwrap();

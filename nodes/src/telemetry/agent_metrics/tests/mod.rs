@@ -218,8 +218,8 @@ fn s0_093_to_096_a_loop_tells_how_long_its_parts_took_and_what_a_refinement_chan
     assert_eq!(of(&recorded, "agent.run.duration"), ["agent.run.duration graph=loop: 7.61"]);
 }
 
-/// A run that was resumed between a refinement and its verification has not seen the refinement, and one that could not be
-/// judged has no score.
+/// A run that was resumed between a refinement and its verification has not seen the refinement, and one that could not
+/// be judged has no score.
 #[test]
 fn a_refinement_of_an_earlier_run_has_an_outcome_and_no_duration() {
     let recorder = DebuggingRecorder::new();

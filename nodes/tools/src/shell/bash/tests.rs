@@ -43,8 +43,8 @@ fn is_gone(process: &str) -> bool {
     }
 }
 
-/// Runs a command that does not end by itself until its time is over, and returns what it had printed. On a busy machine it gets
-/// more time, until it has had enough to make the file `ready`.
+/// Runs a command that does not end by itself until its time is over, and returns what it had printed. On a busy
+/// machine it gets more time, until it has had enough to make the file `ready`.
 async fn stopped(line: &str) -> (Session, String) {
     for time in [1, 10, 100, 1_000].map(Duration::from_secs) {
         let session = session_of(Bash::new(Workspace::of_session()).with_time(time));
@@ -326,8 +326,8 @@ mod in_the_sandbox {
         }
     }
 
-    /// Files that the program had inherited were open in the command, too, and no sandbox is asked for those. Where a test run was
-    /// started with one, `cat <&3` read it.
+    /// Files that the program had inherited were open in the command, too, and no sandbox is asked for those. Where a
+    /// test run was started with one, `cat <&3` read it.
     #[test]
     fn what_the_program_has_open_is_not_open_in_a_command() {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

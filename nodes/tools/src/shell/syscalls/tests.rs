@@ -163,7 +163,8 @@ fn privileged(line: &str) -> String {
     }
 }
 
-/// A file with the setuid bit in the workspace of an agent that runs as root made root of every user who could reach it.
+/// A file with the setuid bit in the workspace of an agent that runs as root made root of every user who could reach
+/// it.
 #[tokio::test]
 async fn no_file_gets_the_setuid_or_the_setgid_bit() {
     for line in PRIVILEGED {
