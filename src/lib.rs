@@ -51,7 +51,7 @@
 //! | [`checkpoint`] | checkpoints, the trait of savers, and the savers |
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
-//! | `driver` | everything that savers and drivers of one's own are made of (feature `unstable-driver`) |
+//! | `driver` | everything that implementations of savers and drivers need (feature `unstable-driver`) |
 //! | [`guide`] | the documentation, a page per topic |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -59,8 +59,8 @@
 
 pub use superstep_core::{error, id, lock, reducer, route, run};
 
-/// The whole core, with its records and its pure machine: what savers and drivers are made of, and what the derives expand
-/// to. Any release may change it.
+/// The whole core, with its records and its pure state machine, for implementations of savers and drivers, and for
+/// the code that the derives generate. Any release may change it.
 #[cfg(feature = "unstable-driver")]
 pub use superstep_core as driver;
 
@@ -133,11 +133,11 @@ pub mod nodes {
     }
 }
 
-/// The state of a graph: fields with reducers, updates, and the JSON forms of both.
+/// The state of a graph: fields with reducers, updates, and their JSON forms.
 ///
-/// `#[derive(State)]` on a struct makes its fields those of a state. A node returns an [`Update`](state::Update), a list of
-/// writes; at the end of a superstep each write goes through the [reducer](mod@reducer) of its field. A state is stored
-/// field by field, so a superstep costs what it wrote.
+/// `#[derive(State)]` on a struct turns its fields into the fields of a state. A node returns an
+/// [`Update`](state::Update), a list of writes; at the end of a superstep each write goes through the
+/// [reducer](mod@reducer) of its field. A state is stored field by field, so a superstep costs only what it wrote.
 pub mod state {
     pub use superstep_core::state::{
         Excess, Field, Found, Input, IntoInput, Json, JsonError, JsonFields, JsonState, JsonUpdate,
@@ -152,7 +152,7 @@ pub mod state {
 ///                   └─ taken from the task: a dependency, an input, a way to record effects     └─ writes
 /// ```
 ///
-/// A node sees the state as of the last superstep and returns what it wants to change.
+/// A node receives the state as of the last superstep and returns its changes.
 pub mod node {
     pub use superstep_core::node::{
         Ambient, Ask, Askable, Blocking, ByType, Cache, CalledAs, Dep, Effect, EffectAnswer, EffectQuestion,
@@ -175,10 +175,10 @@ pub mod graph {
     };
 }
 
-/// Checkpoints: the savers, their files and settings, and what programs read from them.
+/// Checkpoints: the savers, their files and settings, and the data that programs read from them.
 ///
-/// A saver of one's own implements [`Checkpointer`](checkpoint::Checkpointer), whose records are in `driver::checkpoint`, with
-/// the feature `unstable-driver`; the suite `conformance`, of the feature of that name, tests it.
+/// To write a saver, implement [`Checkpointer`](checkpoint::Checkpointer). Its records are in `driver::checkpoint`,
+/// with the feature `unstable-driver`, and the test suite is in `conformance`, with the feature of that name.
 pub mod checkpoint {
     pub use superstep_core::checkpoint::{
         AnsweredBy, AskRecord, At, CheckpointName, Checkpointer, CheckpointerExt, Deadline, EffectId,

@@ -1,4 +1,4 @@
-//! Checkpoints added to a thread by hand: copies to branch from, and edits.
+//! Checkpoints that are added to a thread without a run: copies to branch from, and edits.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -14,10 +14,11 @@ use crate::id::{CheckpointId, EDIT_NAME, InterruptId, NodeName, RunId, TaskId, T
 use crate::state::{Change, Json, LoggedWrite};
 
 impl Checkpoint {
-    /// A copy of this checkpoint, to be the head of its thread: a branch begins there, without unfinished work.
+    /// Returns a copy of this checkpoint that becomes the head of its thread, where a branch begins without
+    /// unfinished work.
     ///
     /// # Errors
-    /// When it was pruned. `thread` is what the error names.
+    /// Returns an error if the checkpoint was pruned; the error names `thread`.
     pub fn branched(&self, id: CheckpointId, thread: &ThreadId) -> Result<Self, StoreError> {
         match self.source {
             Source::Pruned => Err(StoreError::pruned(thread, self.id)),
@@ -25,14 +26,15 @@ impl Checkpoint {
         }
     }
 
-    /// The metadata that what continues this checkpoint takes over: the idempotency key of the request that it is of.
+    /// Returns the metadata that a continuation of this checkpoint takes over: the idempotency key of its request.
     pub(crate) fn of_request(&self) -> BTreeMap<String, Json> {
         let key = self.metadata.get_key_value(IDEMPOTENCY_KEY);
         key.map(|(name, key)| (name.clone(), key.clone())).into_iter().collect()
     }
 
-    /// A checkpoint on top of this one, for an edit that writes `writes` and so changes the state by `changes`. The
-    /// next tasks stay the same. Fields and nodes are those of this checkpoint's schema and topology.
+    /// Returns a checkpoint on top of this one, for an edit that writes `writes` and changes the state by
+    /// `changes`. The next tasks stay the same. Fields and nodes are those of this checkpoint's schema and
+    /// topology.
     #[must_use]
     pub fn edited(
         &self,
@@ -58,34 +60,34 @@ impl Checkpoint {
     }
 }
 
-/// The facts about the target of a [`Carrier`] that a checkpoint does not contain.
+/// The properties of the target of a [`Carrier`] that a checkpoint does not contain.
 pub trait Onto: Sync {
-    /// Stored writes as they are on the other checkpoint. `None` where they mean nothing there: their task then runs
-    /// again, with its journal.
+    /// Converts stored writes to the schema of the target. Returns `None` if they cannot be converted; their task
+    /// then runs again, with its journal.
     fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>>;
 
     /// Returns `true` if the node runs a subgraph.
     fn runs_subgraph(&self, node: &NodeName) -> bool;
 }
 
-/// Takes along what the next tasks of a checkpoint have done, to the ids that they have on another one: results,
-/// failures, questions with their answers, effects, and the threads of their subgraphs.
+/// Carries the work of a checkpoint's next tasks over to another checkpoint, where the tasks have other ids:
+/// results, failures, questions with their answers, effects, and the threads of their subgraphs.
 pub struct Carrier<'l> {
     thread: &'l ThreadId,
     loaded: &'l Loaded,
     onto: &'l dyn Onto,
-    /// The work taken along so far.
+    /// The work carried over so far.
     pub carried: Carried,
 }
 
 impl<'l> Carrier<'l> {
-    /// One that has taken nothing yet, for a checkpoint of `thread`.
+    /// Creates an empty carrier for the checkpoint `loaded` of `thread`.
     #[must_use]
     pub fn new(thread: &'l ThreadId, loaded: &'l Loaded, onto: &'l dyn Onto) -> Self {
         Self { thread, loaded, onto, carried: Carried::default() }
     }
 
-    /// Takes along the work of all tasks, onto the checkpoint `id` that an edit puts on top of theirs.
+    /// Carries over the work of all tasks, to the checkpoint `id` that an edit puts on top of theirs.
     #[must_use]
     pub fn all(mut self, id: CheckpointId) -> Carried {
         let loaded = self.loaded;
@@ -95,7 +97,7 @@ impl<'l> Carrier<'l> {
         self.carried
     }
 
-    /// Takes along what `next` has done, which is the task `after` from now on.
+    /// Carries over the work of `next`, which becomes the task `after`.
     pub fn carry(&mut self, next: &NextTask, after: TaskId) {
         let Self { thread, loaded, onto, carried } = self;
         let before = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
@@ -127,9 +129,9 @@ impl core::fmt::Debug for Carrier<'_> {
     }
 }
 
-/// Returns the question as another task asks it. Returns `None` if its id does not match its key and text, so that the
-/// task has to ask it again: only the id says which of several questions with the same key and text it is. A question
-/// of a subgraph keeps its id.
+/// Returns the question with its id for another task. Returns `None` if its id does not match its key and text, so
+/// that the task has to ask it again: only the id distinguishes several questions with the same key and text. A
+/// question of a subgraph keeps its id.
 fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
     if !ask.path.is_empty() {
         return Some(AskRecord { task, ..ask.clone() });
@@ -139,17 +141,17 @@ fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
 }
 
 impl AskRecord {
-    /// The id of the question as the task `task` asks it.
+    /// Returns the id of the question if the task `task` asks it.
     pub(crate) fn id_of(&self, task: TaskId, occurrence: u32) -> InterruptId {
         InterruptId::derive(task, &self.key, occurrence, self.question.as_str())
     }
 
-    /// Which of the questions with its key and its text it is, of those that its task asked; `None` where its id does not say
-    /// that.
+    /// Returns the number of earlier questions of its task with the same key and text; `None` if the id does not
+    /// match any number.
     pub(crate) fn occurrence(&self) -> Option<u32> {
         (0..MOST_ALIKE).find(|occurrence| self.id_of(self.task, *occurrence) == self.id)
     }
 }
 
-/// No task asks more often than this under one key.
+/// The maximum number of questions of a task under one key.
 const MOST_ALIKE: u32 = 4096;

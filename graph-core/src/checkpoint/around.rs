@@ -1,4 +1,4 @@
-//! A saver around another one.
+//! Savers that wrap another saver.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,14 +13,14 @@ use super::{
 };
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
-/// Writes each call down once: as a method that passes it on, and as the one of [`Checkpointer`].
+/// Defines each call once, as a forwarding method here and as the method of [`Checkpointer`].
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        /// A saver around another one: calls that it does not handle itself go to the inner saver.
+        /// A saver that wraps another one: calls that it does not handle go to the inner saver.
         ///
-        /// It is meant for layers between a program and its store: metrics, logging, a store that fails in a test. All
-        /// of its methods but [`inner`](Self::inner) have the names and the meaning of those of [`Checkpointer`], and
-        /// by default pass the call on. Every type that implements it is a [`Checkpointer`].
+        /// It is meant for layers between a program and its store, such as metrics, logging, or failures in a test.
+        /// All of its methods except [`inner`](Self::inner) have the names and the meaning of those of
+        /// [`Checkpointer`], and forward the call by default. Every type that implements it is a [`Checkpointer`].
         ///
         /// ```
         /// use std::sync::Arc;
@@ -54,7 +54,7 @@ macro_rules! calls {
         /// ```
         #[async_trait]
         pub trait Around: Send + Sync + 'static {
-            /// The saver that calls are passed on to.
+            /// Returns the saver to which calls are forwarded.
             fn inner(&self) -> &dyn Checkpointer;
 
             $(
@@ -64,8 +64,8 @@ macro_rules! calls {
                 }
             )*
 
-            /// [`Checkpointer::fenced`]. By default, writes of a lease holder then go directly to the inner saver, past
-            /// this one. A saver that must also see those writes wraps the fenced saver in itself here.
+            /// See [`Checkpointer::fenced`]. By default, writes of a lease holder go directly to the inner saver,
+            /// bypassing this one. To see those writes too, wrap the fenced saver in this one here.
             fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
                 self.inner().fenced(lease)
             }

@@ -1,7 +1,7 @@
-//! Which thread a task's subgraph runs on.
+//! The thread of a task's subgraph.
 //!
-//! Its name follows from the task. A task that is carried to another checkpoint, by an edit, has another id there
-//! and the same subgraph: a row of its effect journal then names the thread.
+//! Its name follows from the task. A task that an edit carries to another checkpoint has another id there and the
+//! same subgraph, so an entry in its effect journal names the thread.
 
 use alloc::string::String;
 
@@ -9,22 +9,23 @@ use super::{EffectId, EffectOutcome, EffectRecord};
 use crate::id::{IdempotencyKey, TaskId, ThreadId};
 use crate::state::Json;
 
-/// The name of the row. No effect of a user is called so.
+/// The name of the entry. No effect of a program has this name.
 const LINK: &str = "\u{1f}subgraph";
 
-/// The row's id.
+/// Returns the entry's id.
 pub(crate) fn link(task: TaskId) -> EffectId {
     EffectId { task, name: LINK.into(), key: String::new(), occurrence: 0 }
 }
 
-/// The row that says that the subgraph of `task` is on `thread`.
+/// Returns the entry that names `thread` as the thread of the subgraph of `task`.
 pub(crate) fn linked(task: TaskId, thread: &ThreadId) -> EffectRecord {
     let name = Json::encode(thread).expect("a name has a JSON form");
     let token = IdempotencyKey::derive(thread, task, LINK, "", 0);
     EffectRecord { id: link(task), attempt: 1, starts: 1, token, outcome: Some(EffectOutcome::Ok(name)) }
 }
 
-/// The thread of the subgraph of `task`, which runs on `thread` and whose journal is among `effects`.
+/// Returns the thread of the subgraph of `task`. `thread` is the thread of the task, and `effects` contains the
+/// task's journal.
 pub(crate) fn thread(effects: &[EffectRecord], thread: &ThreadId, task: TaskId) -> ThreadId {
     let link = link(task);
     let linked = effects.iter().find(|effect| effect.id == link);
@@ -32,7 +33,7 @@ pub(crate) fn thread(effects: &[EffectRecord], thread: &ThreadId, task: TaskId) 
 }
 
 impl EffectRecord {
-    /// The thread of its task's subgraph, if this is the row that names it: an edit leaves such rows.
+    /// Returns the thread of its task's subgraph, if this is an entry that names it. Edits leave such entries.
     #[must_use]
     pub fn subgraph(&self) -> Option<ThreadId> {
         match &self.outcome {
@@ -41,7 +42,7 @@ impl EffectRecord {
         }
     }
 
-    /// The same row for the same subgraph on a thread of another name.
+    /// Returns the same entry for the same subgraph on a thread with another name.
     #[must_use]
     pub fn with_subgraph(self, thread: &ThreadId) -> Self {
         let name = Json::encode(thread).expect("a name has a JSON form");

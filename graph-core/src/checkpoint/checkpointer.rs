@@ -1,4 +1,4 @@
-//! The trait between a driver and a store.
+//! The trait of savers, between a driver and a store.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -20,57 +20,57 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 
 /// Stores checkpoints. Implementations are called savers.
 ///
-/// A saver makes no scheduling decision: it keeps what it is given, in an order of its own making, and moves
-/// the head of a thread only from the checkpoint that the writer names. A written checkpoint is never
-/// changed.
+/// A saver makes no scheduling decisions: it keeps what it is given, in an order of its own, and moves the head of
+/// a thread only from the checkpoint that the writer names. A written checkpoint never changes.
 ///
-/// Requests and answers are values, so that a saver may send them over a network. Callers use
-/// [`CheckpointerExt`](super::CheckpointerExt), which has a method with its own answer for each kind of request.
+/// Requests and answers are values, so that a saver can send them over a network. Callers use
+/// [`CheckpointerExt`](super::CheckpointerExt), which has one method for each kind of request.
 ///
-/// A program that knows the type of its saver gets it back from a `&dyn Checkpointer` as from any [`Any`].
+/// A program that knows the type of its saver can downcast a `&dyn Checkpointer`, like any [`Any`].
 #[async_trait]
 pub trait Checkpointer: Any + Send + Sync {
-    /// Makes a graph known, so that its checkpoints can be read without the program. Called before a graph's
-    /// first commit; a description that is already there is left alone.
+    /// Registers a graph, so that its checkpoints can be read without the program. Called before a graph's first
+    /// commit. A description that is already registered stays unchanged.
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError>;
 
-    /// Reads a checkpoint with the unfinished work on top of it.
+    /// Reads a checkpoint with its unfinished work.
     ///
-    /// The work is that of this thread: a fork starts with none. On a checkpoint of the shared past it is
-    /// what the thread left that continued it.
+    /// The work is that of this thread: a fork starts with none. On a checkpoint of the shared past, it is the work
+    /// of the thread that continued it.
     ///
-    /// A caller that holds the checkpoint `known` with its values is answered [`Load::Unchanged`] when that is the
-    /// one it asks for: only the work is read.
+    /// A caller that already has the checkpoint `known` with its values receives [`Load::Unchanged`] if it asks for
+    /// that checkpoint: only the work is read.
     ///
     /// # Errors
-    /// [`StoreError::NoCheckpoint`] when the thread exists and `at` is neither its own nor in its past, and
-    /// [`StoreError::Corrupt`] when a row that was read is damaged.
+    /// Returns [`StoreError::NoCheckpoint`] if the thread exists and `at` is neither its own nor in its past, and
+    /// [`StoreError::Corrupt`] if a row that was read is damaged.
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError>;
 
-    /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
+    /// Stores a checkpoint and moves the head to it. On success the checkpoint is as durable as the saver promises.
     ///
-    /// The commit is the barrier of its parent's superstep: results, failures, open questions and effects without an
-    /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. A superstep that is
-    /// given up instead, by an input or by a commit on another parent, keeps its results and failures, too. The work that
-    /// the commit carries is stored on top of the new checkpoint, with it or not at all.
+    /// The commit is the barrier of its parent's superstep. It removes the results, failures, open questions and
+    /// effects without an outcome that this thread has on the parent; answers and outcomes stay, for replay. A
+    /// superstep that is discarded instead, by an input or by a commit on another parent, also keeps its results
+    /// and failures. The work that the commit carries is stored on top of the new checkpoint, with it or not at
+    /// all.
     ///
-    /// A commit that states what it expects to be [recorded](Commit::recorded) on the head happens only if exactly that
-    /// is recorded there, checked in the same transaction. So a result or an effect that another run recorded first is
-    /// neither overlooked nor overwritten. The records that the commit does not know are [returned](Committed::Outrun).
+    /// A commit that states the [expected records](Commit::recorded) on the head happens only if exactly these are
+    /// recorded there, checked in the same transaction. So a result or an effect that another run recorded first is
+    /// neither overlooked nor overwritten. Otherwise the records are [returned](Committed::Outrun).
     ///
-    /// A subgraph's thread begins only while the thread [above](ThreadId::above) it exists: otherwise that one was
-    /// deleted, and the commit is a [conflict](Committed::Conflict).
+    /// A subgraph's thread can only begin while the thread [above](ThreadId::above) it exists. If that was deleted,
+    /// the commit is a [conflict](Committed::Conflict).
     ///
     /// # Errors
-    /// [`StoreError::WrongGraph`], [`StoreError::NotRegistered`], and [`StoreError::NoCheckpoint`] when the
-    /// parent is not in the store.
+    /// Returns [`StoreError::WrongGraph`], [`StoreError::NotRegistered`], or, if the parent is not in the store,
+    /// [`StoreError::NoCheckpoint`].
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
-    /// Stores unfinished work on top of `base`: see [`Work`] for what each kind does, and for when it must be durable.
-    /// Returns the result that counts, for a result: the first one of its task.
+    /// Stores unfinished work on top of `base`. [`Work`] describes the effect of each kind, and when it must be
+    /// durable. For a result, returns the one that counts: the first result of its task.
     ///
     /// # Errors
-    /// [`StoreError::Superseded`] for questions, when `base` is not the thread's head.
+    /// Returns [`StoreError::Superseded`] for questions if `base` is not the thread's head.
     async fn record(
         &self,
         thread: &ThreadId,
@@ -78,11 +78,11 @@ pub trait Checkpointer: Any + Send + Sync {
         work: Work,
     ) -> Result<Option<TaskResult>, StoreError>;
 
-    /// Writes to the effect journal of a task of `base`: see [`EffectWrite`] for what each kind does.
-    /// Returns the record that is there instead, when another run began the effect first.
+    /// Writes to the effect journal of a task of `base`. [`EffectWrite`] describes the effect of each kind. If
+    /// another run began the effect first, returns the existing record.
     ///
     /// # Errors
-    /// [`StoreError::Superseded`], as each kind says.
+    /// Returns [`StoreError::Superseded`], as each kind describes.
     async fn effect(
         &self,
         thread: &ThreadId,
@@ -90,42 +90,42 @@ pub trait Checkpointer: Any + Send + Sync {
         write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError>;
 
-    /// Answers questions, durably. Returns those that were answered [by their deadline](Answers::Overdue).
+    /// Answers questions, durably. Returns the questions that were answered [by their deadline](Answers::Overdue).
     ///
     /// # Errors
-    /// [`StoreError::NoInterrupt`] when the thread's head has no such question, and
-    /// [`StoreError::AlreadyAnswered`] when it has an answer.
+    /// Returns [`StoreError::NoInterrupt`] if the thread's head has no such question, and
+    /// [`StoreError::AlreadyAnswered`] if it has an answer.
     async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
 
-    /// Waits until everything recorded on the thread so far is as durable as the saver promises.
+    /// Waits until everything that was recorded on the thread is as durable as the saver promises.
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError>;
 
-    /// Lists what a [`Scan`] asks for, filtered, in the order that it names, and at most as many as it asks for. The page
-    /// is the one that belongs to the scan.
+    /// Returns the page that a [`Scan`] asks for: filtered, in the order that the scan names, and with at most the
+    /// requested number of entries.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load), for a scan that begins at a checkpoint.
+    /// Returns the errors of [`load`](Self::load), for a scan that begins at a checkpoint.
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError>;
 
-    /// Changes, durably, the names that a thread has for checkpoints of its own or of the past that it shares. A name
-    /// is that of one checkpoint, and a checkpoint may have several. Other threads do not see it, and it goes when the
-    /// thread is deleted. A checkpoint that has a name stays for as long as it has one: no deletion of another thread
-    /// and no pruning takes it.
+    /// Changes, durably, a thread's names for checkpoints of its own or of its shared past. A name belongs to one
+    /// checkpoint, and a checkpoint may have several names. Other threads do not see the names, and they are
+    /// deleted with the thread. A checkpoint with a name is kept as long as it has one: neither the deletion of
+    /// another thread nor pruning removes it.
     ///
     /// # Errors
-    /// [`StoreError::NameTaken`] when another checkpoint of the thread has the name, and [`StoreError::NoCheckpoint`]
-    /// when the thread has no such checkpoint, or none of that name.
+    /// Returns [`StoreError::NameTaken`] if another checkpoint of the thread has the name, and
+    /// [`StoreError::NoCheckpoint`] if the thread has no such checkpoint, or none with that name.
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError>;
 
-    /// Makes a new thread whose head is `at`, an existing checkpoint of `from`. Copies nothing.
+    /// Creates a new thread whose head is `at`, an existing checkpoint of `from`. Copies nothing.
     ///
     /// # Errors
-    /// [`StoreError::ThreadExists`] when `to` has a checkpoint, and [`StoreError::Superseded`] when it is a
-    /// subgraph's and the thread above it was deleted.
+    /// Returns [`StoreError::ThreadExists`] if `to` has a checkpoint, and [`StoreError::Superseded`] if `to` is a
+    /// subgraph's thread and the thread above it was deleted.
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError>;
 
     /// Deletes a thread of `graph` with the threads of its subgraphs: checkpoints, unfinished work, answers and
-    /// journals. Deleting a thread that does not exist does nothing, and the name is free again.
+    /// journals. After that the name can be used again. Deleting a thread that does not exist does nothing.
     ///
     /// Data that other threads share with it is kept for them: the past of their checkpoints with its journal, and
     /// subgraphs that continue from a kept state there. That data is deleted with the last of those threads. A run that
@@ -133,15 +133,16 @@ pub trait Checkpointer: Any + Send + Sync {
     /// begin.
     ///
     /// # Errors
-    /// [`StoreError::WrongGraph`].
+    /// Returns [`StoreError::WrongGraph`].
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError>;
 
-    /// Acquires, renews, releases or breaks the lease of a thread: see [`LeaseRequest`] for what each does.
+    /// Acquires, renews, releases or breaks the lease of a thread, as [`LeaseRequest`] describes.
     ///
-    /// A store of one's own may leave out leases: this is then refused, and nothing else of them is asked for.
+    /// A saver may leave out leases. This method is then an error, and the other methods about leases are not
+    /// called.
     ///
     /// # Errors
-    /// [`StoreError::LeaseLost`], as each kind says, and [`StoreError::NoLeases`].
+    /// Returns [`StoreError::LeaseLost`], as each kind describes, or [`StoreError::NoLeases`].
     async fn lease(&self, _request: LeaseRequest) -> Result<LeaseReply, StoreError> {
         Err(StoreError::NoLeases)
     }
@@ -153,10 +154,10 @@ pub trait Checkpointer: Any + Send + Sync {
         None
     }
 
-    /// Waits until something changed since a [`Mark`], and returns the mark of now: see [`Watch`].
+    /// Waits for a change since a [`Mark`], and returns the current mark: see [`Watch`].
     ///
-    /// By default it reads every 100 milliseconds what the watch is about. A store that notices changes, those by other
-    /// processes too, does it with less: over a network, one open request is enough.
+    /// By default it reads the watched data every 100 milliseconds. A store that detects changes, including those
+    /// by other processes, can do it at a lower cost: over a network, one open request is enough.
     async fn watch(&self, watch: Watch) -> Result<Mark, StoreError> {
         poll(self, watch).await
     }

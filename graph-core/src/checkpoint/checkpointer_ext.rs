@@ -1,4 +1,4 @@
-//! The calls of [`Checkpointer`], a method each.
+//! The requests of [`Checkpointer`], one method each.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ use super::{
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
 
-/// Takes the page of the kind that was asked for.
+/// Takes the page of the requested kind.
 macro_rules! page {
     ($page:expr, $kind:ident) => {
         match $page {
@@ -27,10 +27,10 @@ macro_rules! page {
     };
 }
 
-/// Methods of every [`Checkpointer`]: one for each kind of request, with the answer that belongs to it.
+/// Methods of every [`Checkpointer`]: one for each kind of request, with its own return type.
 pub trait CheckpointerExt: Checkpointer {
-    /// Reads a checkpoint with the unfinished work on top of it; `None` when the thread has no checkpoint.
-    /// See [`Checkpointer::load`].
+    /// Reads a checkpoint with its unfinished work; `None` if the thread has no checkpoint. See
+    /// [`Checkpointer::load`].
     fn read(
         &self,
         thread: &ThreadId,
@@ -52,7 +52,7 @@ pub trait CheckpointerExt: Checkpointer {
         }
     }
 
-    /// Stores why a task failed. See [`Work::Failure`].
+    /// Stores the failure of a task. See [`Work::Failure`].
     fn fail(
         &self,
         thread: &ThreadId,
@@ -102,7 +102,7 @@ pub trait CheckpointerExt: Checkpointer {
         async move { self.effect(thread, base, EffectWrite::Begin(effect)).await }
     }
 
-    /// Records how an effect ended. See [`EffectWrite::End`].
+    /// Records the outcome of an effect. See [`EffectWrite::End`].
     fn end_effect(
         &self,
         thread: &ThreadId,
@@ -114,7 +114,7 @@ pub trait CheckpointerExt: Checkpointer {
         async move { self.effect(thread, base, end).await.map(drop) }
     }
 
-    /// Records a value that was drawn. See [`EffectWrite::Note`].
+    /// Records a drawn value. See [`EffectWrite::Note`].
     fn note_effect(
         &self,
         thread: &ThreadId,
@@ -129,7 +129,7 @@ pub trait CheckpointerExt: Checkpointer {
         self.threads_of(ThreadScan::default())
     }
 
-    /// Lists the threads of a graph for which something is next, by name.
+    /// Lists the threads of a graph that have next tasks, by name.
     fn unfinished(
         &self,
         graph: &NodeName,
@@ -165,7 +165,7 @@ pub trait CheckpointerExt: Checkpointer {
         async move { page!(self.scan(scan).await?, Summaries) }
     }
 
-    /// Reads what happened to a thread. See [`Scan::Steps`].
+    /// Lists the steps of a thread. See [`Scan::Steps`].
     fn steps(
         &self,
         thread: &ThreadId,
@@ -176,13 +176,13 @@ pub trait CheckpointerExt: Checkpointer {
         async move { page!(self.scan(scan).await?, Steps) }
     }
 
-    /// Lists the tree that a thread is part of. See [`Scan::Lineage`].
+    /// Lists the tree that contains a thread. See [`Scan::Lineage`].
     fn lineage(&self, thread: &ThreadId) -> impl Future<Output = Result<Vec<Summary>, StoreError>> + Send {
         let scan = Scan::Lineage { thread: thread.clone() };
         async move { page!(self.scan(scan).await?, Summaries) }
     }
 
-    /// Lists the names that a thread has for checkpoints. See [`Scan::Names`].
+    /// Lists a thread's names for checkpoints. See [`Scan::Names`].
     fn names(
         &self,
         thread: &ThreadId,
@@ -196,7 +196,7 @@ pub trait CheckpointerExt: Checkpointer {
         async move { page!(self.scan(Scan::Leases).await?, Leases) }
     }
 
-    /// Claims a thread. See [`LeaseRequest::Acquire`].
+    /// Acquires a thread's lease. See [`LeaseRequest::Acquire`].
     fn acquire(&self, claim: Claim) -> impl Future<Output = Result<Acquired, StoreError>> + Send {
         async move {
             match self.lease(LeaseRequest::Acquire(claim)).await? {
@@ -207,7 +207,7 @@ pub trait CheckpointerExt: Checkpointer {
         }
     }
 
-    /// Lets a lease count from now. See [`LeaseRequest::Renew`].
+    /// Renews a lease from now on. See [`LeaseRequest::Renew`].
     fn renew(&self, lease: &LeaseRecord) -> impl Future<Output = Result<LeaseRecord, StoreError>> + Send {
         let request = LeaseRequest::Renew(lease.clone());
         async move {
@@ -218,13 +218,13 @@ pub trait CheckpointerExt: Checkpointer {
         }
     }
 
-    /// Gives a lease back. See [`LeaseRequest::Release`].
+    /// Releases a lease. See [`LeaseRequest::Release`].
     fn release(&self, lease: &LeaseRecord) -> impl Future<Output = Result<(), StoreError>> + Send {
         let request = LeaseRequest::Release(lease.clone());
         async move { self.lease(request).await.map(drop) }
     }
 
-    /// Takes a thread's lease away, and returns it. See [`LeaseRequest::Break`].
+    /// Breaks a thread's lease, and returns it. See [`LeaseRequest::Break`].
     fn break_lease(
         &self,
         thread: &ThreadId,
@@ -241,7 +241,7 @@ pub trait CheckpointerExt: Checkpointer {
 
 impl<C: Checkpointer + ?Sized> CheckpointerExt for C {}
 
-/// The saver's answer is of another kind than the request.
+/// Returns the error of a saver whose answer is of another kind than the request.
 fn mismatch(expected: &'static str) -> StoreError {
     StoreError::Io(alloc::format!("the saver's answer is not what was asked for: {expected}").into())
 }

@@ -1,4 +1,4 @@
-//! From operations to values, and from checkpoints to digests.
+//! Folds operations into values, and computes the digests of checkpoints.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -17,15 +17,15 @@ use crate::state::{CodecError, Excess, Json, Op, SizeLimits};
 
 /// Folds the operations of one field, oldest first, into its value.
 ///
-/// Works on JSON text: no user code runs, and items that no operation touches are never parsed. Items that are only
-/// added to a list are not even looked at.
+/// It works on JSON text: no user code runs, and items that no operation touches are never parsed. Items that are
+/// only added to a list are not even scanned.
 ///
-/// The value keeps to [`SizeLimits`]: so a chain of operations that doubles it at each step ends early.
+/// The value must stay within the [`SizeLimits`], so a chain of operations that doubles it at each step ends early.
 #[derive(Debug, Default)]
 pub struct Fold {
     value: Value,
     limits: SizeLimits,
-    /// At most so many bytes are held of a value that is not one text.
+    /// An upper bound of the bytes held, for a value that is not one text.
     held: usize,
     /// The expected size of a list, in bytes.
     room: usize,
@@ -36,7 +36,7 @@ enum Value {
     #[default]
     Unwritten,
     Whole(Json),
-    /// A list to which items were added: its text, but for the bracket at the end.
+    /// A list to which items were added: its text without the closing bracket.
     Open(String),
     List(Vec<Box<RawValue>>),
     Keyed(Indexed),
@@ -44,11 +44,11 @@ enum Value {
     Map(BTreeMap<String, Box<RawValue>>),
 }
 
-/// Items that are found by a key: the id of a keyed list's item, the text of a set's. So that a long log of
-/// puts folds in one pass.
+/// Items that are found by a key: the id of a keyed list's item, or the text of a set's item. With it, a long log
+/// of puts folds in one pass.
 #[derive(Debug, Default)]
 struct Indexed {
-    /// In order; `None` where one was removed.
+    /// The items in order; `None` for a removed item.
     items: Vec<Option<Box<RawValue>>>,
     places: BTreeMap<String, SmallVec<[usize; 2]>>,
 }
@@ -60,7 +60,7 @@ impl Indexed {
     }
 
     fn put(&mut self, key: String, item: Box<RawValue>) {
-        // A list that a `Set` gave may hold an id twice: the last one is replaced, as the reducer does.
+        // A list set with `Set` may contain an id twice. The last item is replaced, as in the reducer.
         match self.places.get(&key).and_then(|places| places.last()) {
             Some(place) => self.items[*place] = Some(item),
             None => self.push(key, item),
@@ -73,7 +73,7 @@ impl Indexed {
         }
     }
 
-    /// Closes the gaps that removed items left, once they are most of it.
+    /// Closes the gaps of removed items, once most of the list consists of gaps.
     fn close_gaps(&mut self) {
         const FEW: usize = 1024;
         if self.items.len() <= FEW.max(3 * self.places.len()) {
@@ -95,7 +95,7 @@ impl Indexed {
 }
 
 impl Value {
-    /// The number of items or entries that are held one by one; `None` if the value is held as one text.
+    /// Returns the number of items or entries that are held separately; `None` if the value is held as one text.
     fn pieces(&self) -> Option<usize> {
         match self {
             Self::Unwritten | Self::Whole(_) | Self::Open(_) => None,
@@ -132,19 +132,19 @@ struct Id {
 }
 
 impl Fold {
-    /// A field that was never written.
+    /// Creates the fold of a field that was never written.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, for a value that may be as large as this.
+    /// Creates a fold with these size limits.
     #[must_use]
     pub fn within(limits: SizeLimits) -> Self {
         Self { limits, ..Self::default() }
     }
 
-    /// The same, for a list to which about so many bytes are added: it is not moved while it grows.
+    /// Reserves space for a list to which about `bytes` bytes are added, so that it is not moved while it grows.
     #[must_use]
     pub fn with_room(self, bytes: usize) -> Self {
         Self { room: bytes.min(self.limits.most_bytes()), ..self }
@@ -153,8 +153,8 @@ impl Fold {
     /// Applies the next operation.
     ///
     /// # Errors
-    /// When the operand, or the value so far, has not the form that the operation needs, and when the value is beyond
-    /// the limits.
+    /// Returns an error if the operand, or the value so far, does not have the form that the operation needs, or if
+    /// the value exceeds the limits.
     pub fn apply(&mut self, op: &Op) -> Result<(), CodecError> {
         let bytes = op.operand().as_str().len();
         self.check_bytes(bytes)?;
@@ -196,8 +196,9 @@ impl Fold {
         self.grow(bytes)
     }
 
-    /// Takes in that an operation of so many bytes was applied to a value in pieces. What it left may be much less, so the
-    /// pieces are counted only now and then: each time, as much as they may be has come in since the last.
+    /// Counts an operation of `bytes` bytes on a value that is held in pieces. The value may be much smaller than
+    /// the sum of its operations, so the pieces are measured only when the operations since the last measurement
+    /// add up to at least the size limit.
     fn grow(&mut self, bytes: usize) -> Result<(), CodecError> {
         if let Value::Keyed(indexed) | Value::Set(indexed) = &mut self.value {
             indexed.close_gaps();
@@ -229,7 +230,7 @@ impl Fold {
     /// invalid text, the value does not decode.
     ///
     /// # Errors
-    /// When the value so far is no list, and when it is beyond the limits.
+    /// Returns an error if the value so far is not a list, or exceeds the limits.
     pub fn extend(&mut self, items: &str) -> Result<(), CodecError> {
         let held = match &self.value {
             Value::Open(list) => list.len(),
@@ -257,10 +258,10 @@ impl Fold {
         Ok(())
     }
 
-    /// The value; `None` for a field that was never written.
+    /// Returns the value; `None` for a field that was never written.
     ///
     /// # Errors
-    /// When the value is beyond the limits.
+    /// Returns an error if the value exceeds the limits.
     pub fn finish(self) -> Result<Option<Json>, CodecError> {
         let value = match self.value {
             Value::Unwritten => return Ok(None),
@@ -346,16 +347,16 @@ impl Fold {
     }
 }
 
-/// A list with these items, to which others will be added.
+/// Returns the text of a list with these items, to which others will be added.
 fn opened(items: &str, room: usize) -> String {
-    // Brackets and commas, and a 16th more: a few items come one by one that nobody has counted.
+    // The capacity includes brackets and commas, and a 16th more for items that were not counted.
     let mut list = String::with_capacity(items.len().max(room) + room / 16 + 2);
     list.push('[');
     list.push_str(items);
     list
 }
 
-/// Puts the entries of an object into a map, without holding any entry twice.
+/// Puts the entries of an object into a map, without storing any entry twice.
 fn put_all(entries: &Json, map: &mut BTreeMap<String, Box<RawValue>>, most: usize) -> Result<(), CodecError> {
     struct Entries<'m>(&'m mut BTreeMap<String, Box<RawValue>>, usize);
 
@@ -384,7 +385,7 @@ fn put_all(entries: &Json, map: &mut BTreeMap<String, Box<RawValue>>, most: usiz
     })
 }
 
-/// The text between the brackets of an array.
+/// Returns the text between the brackets of an array.
 fn between_brackets(array: &Json) -> Result<&str, CodecError> {
     let inner = array.as_str().trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.map(str::trim).ok_or_else(|| CodecError::new("a list operation meets a value that is no list"))
@@ -396,13 +397,13 @@ pub(super) fn same_content(a: &Checkpoint, b: &Checkpoint) -> bool {
     a.parent == b.parent && a.step == b.step && a.changes == b.changes && a.frontier == b.frontier
 }
 
-/// The digest of a checkpoint's logical content: parent, step, changes and frontier.
+/// Returns the digest of a checkpoint's logical content: parent, step, changes and frontier.
 ///
-/// Equal digests of equal ids mean that a commit whose outcome was unknown did land. The ids and times of the
-/// run that wrote it do not count.
+/// Equal digests with equal ids mean that a commit with an unknown outcome was stored. The ids and times of the run
+/// that wrote the checkpoint are not part of the digest.
 ///
 /// # Errors
-/// When the checkpoint cannot be encoded, which no valid one causes.
+/// Returns an error if the checkpoint cannot be encoded. Every valid checkpoint can.
 pub fn digest(checkpoint: &Checkpoint) -> Result<[u8; 32], CodecError> {
     let content =
         Json::encode(&(&checkpoint.parent, checkpoint.step, &checkpoint.changes, &checkpoint.frontier))?;
@@ -413,7 +414,7 @@ pub fn digest(checkpoint: &Checkpoint) -> Result<[u8; 32], CodecError> {
 mod tests {
     use super::*;
 
-    /// Texts of items are put together as they are, and parsed only once an operation looks at them.
+    /// The texts of items are concatenated unchanged, and parsed only when an operation needs an item.
     #[test]
     fn items_are_added_as_text() {
         let json = |text: &str| Json::parse(text).unwrap();
@@ -441,8 +442,8 @@ mod tests {
         map.apply(&Op::Extend(json("[1]"))).unwrap_err();
     }
 
-    /// Each item that was removed left a gap, so a list to which items came and from which they went took more and more
-    /// room, though it was empty in the end.
+    /// Each removed item used to leave a gap, so a list with many additions and removals took more and more memory,
+    /// even if it was empty in the end.
     #[test]
     fn gaps_are_closed() {
         let json = |text: alloc::string::String| Json::parse(text).unwrap();
@@ -460,8 +461,8 @@ mod tests {
         assert_eq!(fold.finish().unwrap(), Some(json(expected.into())));
     }
 
-    /// The list came from a `Set` with an id twice; the fold replaced the first of the two and removed only
-    /// one, where the reducer replaces the last and removes both.
+    /// For a list set with a duplicate id, the fold used to replace the first item and remove one, where the
+    /// reducer replaces the last item and removes both.
     #[test]
     fn an_id_that_is_there_twice_is_folded_as_the_reducer_does() {
         let json = |text: &str| Json::parse(text).unwrap();

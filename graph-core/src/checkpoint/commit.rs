@@ -1,4 +1,4 @@
-//! A driver's request to commit to a store, and the store's reply.
+//! Requests to commit a checkpoint to a store, and the store's replies.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,20 +14,20 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 pub struct Commit {
     /// The thread.
     pub thread: ThreadId,
-    /// The graph it belongs to.
+    /// The graph to which the thread belongs.
     pub graph: NodeName,
-    /// The head that the writer knows; `None` for a new thread. The commit happens only if it still is.
+    /// The head that the writer expects; `None` for a new thread. The commit happens only if it is still the head.
     pub expected: Option<CheckpointId>,
-    /// The records that the writer knows to be on that head: the commit happens only if there are no others. `None` for
-    /// a commit that does not depend on them: an input, which gives the superstep up, and a branch.
+    /// The records that the writer knows on that head. The commit happens only if there are no others. `None` for a
+    /// commit that does not depend on them: an input, which discards the superstep, or a branch.
     pub recorded: Option<Recorded>,
-    /// The checkpoint. Shared, so that a store that keeps it as it is copies nothing.
+    /// The checkpoint. It is shared, so that a store that keeps it unchanged copies nothing.
     pub checkpoint: Arc<Checkpoint>,
-    /// Finished work of the superstep that follows, which an edit takes along. It is stored in the same transaction as
-    /// the checkpoint below it. Runs carry none.
+    /// Finished work of the next superstep that an edit carries over. It is stored in the same transaction as the
+    /// checkpoint. Runs carry none.
     pub carried: Option<Box<Carried>>,
-    /// The events that the tasks of the superstep emitted, by the tasks' positions, if the run keeps them. Stored with
-    /// the checkpoint or not at all.
+    /// The events that the tasks of the superstep emitted, by the tasks' positions, if the run keeps them. They are
+    /// stored with the checkpoint or not at all.
     pub emitted: Vec<(u32, Emitted)>,
 }
 
@@ -55,19 +55,19 @@ impl Carried {
 /// The result of a commit.
 #[derive(Clone, Debug)]
 pub enum Committed {
-    /// It was stored.
+    /// The checkpoint was stored.
     New,
-    /// This very checkpoint was stored before: an earlier attempt whose outcome was not known.
+    /// This checkpoint was already stored, by an earlier attempt whose outcome was unknown.
     Already,
     /// Another driver of the same run finished this superstep first; this is its checkpoint.
     Adopt(Box<Loaded>),
-    /// The head is still the one that the writer knows, and results or effects were recorded on it that the writer
-    /// [does not know](Commit::recorded). Nothing was stored. This is the head with all of them: use those, run what is
-    /// left to run with the journal, and commit again.
+    /// The head is still the expected one, but results or effects were recorded on it that the writer [does not
+    /// know](Commit::recorded). Nothing was stored. This is the head with all records: the driver must use them,
+    /// run the remaining tasks with the journal, and commit again.
     Outrun(Box<Loaded>),
-    /// Another run moved the head, to this checkpoint.
+    /// Another run moved the head to this checkpoint.
     Conflict {
-        /// The head now.
+        /// The current head.
         head: Option<CheckpointId>,
     },
 }

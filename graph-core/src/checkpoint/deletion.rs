@@ -1,18 +1,18 @@
-//! The checkpoints of a deleted thread that are kept.
+//! The checkpoints of a deleted thread that must be kept.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::Seq;
 
-/// Returns the checkpoints of deleted threads that must be kept. For stores that delete threads.
+/// Returns the checkpoints of deleted threads that must be kept, for stores that delete threads.
 ///
-/// `doomed` holds the checkpoints of those threads, each with its parent, and `needed` those that the others build on.
-/// A kept checkpoint keeps its past and the checkpoints that `also` returns: those from which its kept subgraphs
-/// continue.
+/// `doomed` contains the checkpoints of those threads, each with its parent, and `needed` contains those on which
+/// other checkpoints build. A kept checkpoint keeps its past, and the checkpoints that `also` returns, from which
+/// its kept subgraphs continue.
 ///
 /// # Errors
-/// Those of `also`.
+/// Returns the errors of `also`.
 pub fn still_needed<E>(
     doomed: &BTreeMap<Seq, Option<Seq>>,
     needed: impl IntoIterator<Item = Seq>,
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_past_of_what_is_needed_stays_with_what_it_names() {
-        // 1 ◄─ 2 ◄─ 3, 2 ◄─ 4, and 5 ◄─ 6 of a subgraph, at which 2 goes on.
+        // 1 ◄─ 2 ◄─ 3, 2 ◄─ 4, and 5 ◄─ 6 of a subgraph, from which 2 continues.
         let parents = [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(2)), (5, None), (6, Some(5))];
         let doomed = parents.map(|(seq, parent)| (Seq(seq), parent.map(Seq))).into();
         let also = |seq| Ok::<_, Infallible>(if seq == Seq(2) { vec![Seq(5)] } else { Vec::new() });

@@ -1,4 +1,4 @@
-//! The events that nodes emitted in a superstep, as kept beside its checkpoint.
+//! The events that nodes emitted in a superstep, as stored with its checkpoint.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,35 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::Json;
 
-/// The events that the attempt that finished a task emitted, oldest first.
+/// The events that were emitted by the attempt that finished a task, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Emitted {
-    /// The number of older events that were dropped because all of them together exceed the space allowed.
+    /// The number of older events that were dropped because the events exceeded the space limit.
     #[serde(default, skip_serializing_if = "is_none")]
     pub dropped: u64,
-    /// The newest ones.
+    /// The newest events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EmittedEvent>,
 }
 
-/// Something that a node emitted.
+/// An event that a node emitted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmittedEvent {
     /// A custom event.
     Custom {
-        /// When, in milliseconds since the Unix epoch.
+        /// The time, in milliseconds since the Unix epoch.
         at_ms: u64,
         /// The event's name.
         name: String,
         /// Its data.
         data: Json,
     },
-    /// A piece of a message.
+    /// A part of a message.
     Message {
-        /// When, in milliseconds since the Unix epoch.
+        /// The time, in milliseconds since the Unix epoch.
         at_ms: u64,
-        /// The piece.
+        /// The part.
         chunk: Json,
     },
 }
@@ -72,7 +72,7 @@ impl Emitted {
         self.events.iter().map(EmittedEvent::size).sum()
     }
 
-    /// Drops the oldest events until the others take no more than so many bytes.
+    /// Drops the oldest events until the others take at most `bytes` bytes.
     pub fn trim(&mut self, bytes: usize) {
         let mut size = self.size();
         let too_many = self.events.iter().take_while(|event| {

@@ -1,4 +1,4 @@
-//! The next tasks, and the state that is carried from superstep to superstep.
+//! The frontier: the next tasks, and the data that is carried from superstep to superstep.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use super::work::present;
 use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use crate::state::Json;
 
-/// The tasks that come next, and what else is carried from superstep to superstep.
+/// The next tasks, and the other data that is carried from superstep to superstep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frontier {
     /// The next superstep's tasks, in merge order.
@@ -19,7 +19,7 @@ pub struct Frontier {
     /// Joins with some sources that have arrived, and some that have not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<JoinProgress>,
-    /// Deferred nodes that something has led to: they run when nothing else is left to run.
+    /// Deferred nodes that other nodes led to. They run when nothing else is left to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<DeferredNode>,
     /// The checkpoints from which subgraphs that keep their state continue, by key.
@@ -28,7 +28,7 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// The nodes that are next, in merge order.
+    /// Returns the next nodes, in merge order.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
         self.tasks.iter().map(|task| &task.node).filter(|node| !node.is_end())
     }
@@ -50,17 +50,18 @@ pub struct Kept {
 pub struct NextTask {
     /// The node to run.
     pub node: NodeName,
-    /// Why.
+    /// The reason why it was planned.
     pub cause: Cause,
     /// The item of `each`, or the input of a run.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub input: Option<Json>,
 }
 
-/// Positions of tasks in a superstep; the usual one or two need no allocation.
+/// Positions of tasks in a superstep. The usual one or two need no allocation.
 pub type Positions = SmallVec<[u32; 4]>;
 
-/// Why a task was planned. Numbers are positions in [`Checkpoint::tasks`](super::Checkpoint::tasks) of the same checkpoint.
+/// The reason why a task was planned. Numbers are positions in [`Checkpoint::tasks`](super::Checkpoint::tasks) of
+/// the same checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -74,21 +75,21 @@ pub enum Cause {
     Each {
         /// The task that made the items.
         by: u32,
-        /// The item's position among all that this task sent.
+        /// The item's position among all items that this task sent.
         index: u32,
     },
-    /// A deferred node whose turn has come: these nodes led to it, in this superstep or in earlier ones.
+    /// A deferred node that became due. These nodes led to it, in this superstep or in earlier ones.
     Deferred(Vec<NodeName>),
 }
 
 impl NextTask {
-    /// The task's id when it is planned on `base`, the checkpoint of step `step`.
+    /// Returns the task's id when it is planned on `base`, the checkpoint of step `step`.
     #[must_use]
     pub fn id(&self, base: CheckpointId, step: i64) -> TaskId {
         TaskId::derive(base, "", step + 1, &self.node, self.cause.each())
     }
 
-    /// Tells whether an edit that put `other` on top of this task's checkpoint gave it the work of this one.
+    /// Returns `true` if an edit that put `other` on top of this task's checkpoint gave it this task's work.
     pub(crate) fn is_carried_as(&self, other: &Self) -> bool {
         self.node == other.node && self.cause.each() == other.cause.each() && self.input == other.input
     }
@@ -111,13 +112,13 @@ impl Cause {
 pub struct JoinProgress {
     /// The joined node.
     pub target: NodeName,
-    /// The join's sources, which name it together with the target.
+    /// The join's sources. Together with the target they identify the join.
     pub sources: Vec<NodeName>,
-    /// Those that have arrived.
+    /// The sources that have arrived.
     pub arrived: Vec<NodeName>,
 }
 
-/// A deferred node that waits for its turn.
+/// A deferred node that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeferredNode {
     /// The node.

@@ -1,4 +1,4 @@
-//! Leases: the claim of one run to a thread, and how a run that has lost it is kept out.
+//! Leases: the claim of one run to a thread. The store rejects writes of a run that has lost its lease.
 //!
 //! ```text
 //! acquire 7 ── renew ── renew ── release             a run: its writes carry fence 7
@@ -7,9 +7,9 @@
 //!                                ✗ a write with fence 8: refused
 //! ```
 //!
-//! Times are the store's, who reads one clock for all: clocks of different machines are never compared. No clock keeps a
-//! lost holder out, the fence does: its number only grows, and a store refuses every write with one that does not stand any
-//! more.
+//! All times come from the store's clock, so clocks of different machines are never compared. No clock keeps a lost
+//! holder from writing; the fence does: its number only grows, and a store rejects every write with a fence that is
+//! no longer current.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -19,56 +19,58 @@ use crate::id::ThreadId;
 /// A run's claim to a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The thread that it is about to run.
+    /// The thread to be run.
     pub thread: ThreadId,
     /// The name of the holder, for people.
     pub holder: String,
-    /// The time without a renewal after which another run may take the thread over.
+    /// The time without a renewal after which another run may take over the thread.
     pub ttl: Duration,
 }
 
-/// A lease as it is stored.
+/// A stored lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// The thread, with those of its subgraphs.
+    /// The thread, including the threads of its subgraphs.
     pub thread: ThreadId,
-    /// Tells it from all leases of the store that came before and that will come after: the number only grows.
+    /// The number that distinguishes the lease from all earlier and later leases of the store. It only grows.
     pub fence: u64,
     /// The name of the holder, for people.
     pub holder: String,
-    /// The time after its last renewal at which it is over, in milliseconds.
+    /// The time after the last renewal at which the lease expires, in milliseconds.
     pub ttl_ms: u64,
-    /// When it was acquired or renewed, in milliseconds since 1970 by the store's clock.
+    /// The time of the acquisition or the last renewal, in milliseconds since 1970 by the store's clock.
     pub renewed_ms: u64,
 }
 
 /// The state of a lease at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Its holder has the thread.
+    /// The lease is valid.
     Held,
-    /// Any claimant gets the thread.
+    /// The lease has expired. Any claimant can acquire the thread.
     Over,
-    /// It was renewed later than now: the clock was set back. It counts from now, so that a holder that is gone keeps the
-    /// thread for one more [`ttl_ms`](LeaseRecord::ttl_ms), and not until the clock has caught up.
+    /// The lease was renewed later than now, because the clock was set back. It counts from now, so that a holder
+    /// that is gone keeps the thread for one more [`ttl_ms`](LeaseRecord::ttl_ms), and not until the clock has
+    /// caught up.
     Ahead,
 }
 
 impl LeaseRecord {
-    /// The lease that a claim gets.
+    /// Creates the lease for a claim.
     #[must_use]
     pub fn of(claim: Claim, fence: u64, now_ms: u64) -> Self {
         let ttl_ms = u64::try_from(claim.ttl.as_millis()).unwrap_or(u64::MAX);
         Self { thread: claim.thread, fence, holder: claim.holder, ttl_ms, renewed_ms: now_ms }
     }
 
-    /// When it is over unless it is renewed, in milliseconds since 1970 by the store's clock.
+    /// Returns the time at which the lease expires unless it is renewed, in milliseconds since 1970 by the store's
+    /// clock.
     #[must_use]
     pub fn until_ms(&self) -> u64 {
         self.renewed_ms.saturating_add(self.ttl_ms)
     }
 
-    /// Returns its state at this time of the store's clock.
+    /// Returns the state of the lease at this time of the store's clock.
     #[must_use]
     pub fn standing(&self, now_ms: u64) -> Standing {
         match now_ms {
@@ -79,29 +81,29 @@ impl LeaseRecord {
     }
 }
 
-/// A request for, or about, the lease of a thread.
+/// A request about the lease of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseRequest {
-    /// Gives the thread to the claimant, unless another holder has a lease on it that is not over by the store's clock.
-    /// The thread need not exist. The answer is [`Held`](LeaseReply::Held) or
+    /// Gives the thread to the claimant, unless another holder has a lease on it that has not expired by the
+    /// store's clock. The thread need not exist. The answer is [`Held`](LeaseReply::Held) or
     /// [`HeldByAnother`](LeaseReply::HeldByAnother).
     Acquire(Claim),
-    /// Renews a lease from now on. A lease that is over and that no other run has taken over is renewed like any other.
-    /// The answer is [`Held`](LeaseReply::Held); [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when the
-    /// thread was taken over, or the lease was broken.
+    /// Renews a lease from now on, even if it has expired, as long as no other run has taken it over. The answer is
+    /// [`Held`](LeaseReply::Held), or [`StoreError::LeaseLost`](super::StoreError::LeaseLost) if the thread was
+    /// taken over, or the lease was broken.
     Renew(LeaseRecord),
-    /// Gives a lease back. The answer is [`Free`](LeaseReply::Free);
-    /// [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when it was lost before.
+    /// Releases a lease. The answer is [`Free`](LeaseReply::Free), or
+    /// [`StoreError::LeaseLost`](super::StoreError::LeaseLost) if it was lost before.
     Release(LeaseRecord),
     /// Takes the lease of a thread away from its holder, whose later writes are rejected. The answer is
-    /// [`Free`](LeaseReply::Free) with the lease that was broken.
+    /// [`Free`](LeaseReply::Free) with the broken lease.
     Break(ThreadId),
 }
 
 /// The answer to a [`LeaseRequest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseReply {
-    /// The caller holds the thread, by this lease.
+    /// The caller holds the thread with this lease.
     Held(LeaseRecord),
     /// Another holder has the thread.
     HeldByAnother(LeaseRecord),
@@ -112,7 +114,7 @@ pub enum LeaseReply {
 /// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
-    /// The thread is the claimant's.
+    /// The claimant has the thread.
     Now(LeaseRecord),
     /// Another holder has the thread.
     Held(LeaseRecord),

@@ -1,4 +1,4 @@
-//! A request for a checkpoint, and its answer.
+//! Requests for a checkpoint, and their answers.
 
 use alloc::boxed::Box;
 
@@ -7,16 +7,16 @@ use super::model::Loaded;
 use super::name::CheckpointName;
 use crate::id::{CheckpointId, NodeName};
 
-/// Which checkpoint of a thread.
+/// The selection of a checkpoint of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The latest.
+    /// The latest checkpoint.
     Head,
-    /// The one with this id.
+    /// The checkpoint with this id.
     Id(CheckpointId),
-    /// The newest one, going back from the head, for which this node is next.
+    /// The newest checkpoint for which this node is next, going back from the head.
     Before(NodeName),
-    /// The one that the thread has this name for.
+    /// The checkpoint to which the thread gave this name.
     Named(CheckpointName),
 }
 
@@ -25,14 +25,14 @@ pub enum At {
 pub enum Load {
     /// The thread has no checkpoint.
     Missing,
-    /// It is the checkpoint that the caller holds; this is the unfinished work on top of it.
+    /// The checkpoint is the one that the caller already has. This is its unfinished work.
     Unchanged(Carried),
-    /// The checkpoint with its values and the work on top of it.
+    /// The checkpoint with its values and its unfinished work.
     Whole(Box<Loaded>),
 }
 
 impl Load {
-    /// Returns the checkpoint of a request that named none as known.
+    /// Returns the checkpoint, for a request without a known checkpoint.
     #[must_use]
     pub fn loaded(self) -> Option<Loaded> {
         match self {

@@ -37,17 +37,17 @@ use async_trait::async_trait;
 
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
 ///
-/// A commit stores the checkpoint as it is: no value is encoded, copied or folded. Values are folded when a
-/// checkpoint is loaded, which walks back until every field was found. Nothing is dropped but threads that are
-/// deleted, so memory grows with the steps.
+/// A commit stores the checkpoint unchanged: no value is encoded, copied or folded. Values are folded when a
+/// checkpoint is loaded, which walks back until every field was found. Only deleted threads are dropped, so memory
+/// grows with the number of steps.
 ///
-/// Clones hold the same threads: give a clone to each graph that is to see them.
+/// Clones share the threads: give a clone to each graph that needs them.
 #[derive(Clone)]
 pub struct MemorySaver {
     store: Arc<Mutex<Store>>,
-    /// Set for the holder of a lease.
+    /// The lease, in the saver of a lease holder.
     lease: Option<LeaseRecord>,
-    /// The clock of the leases: milliseconds since 1970.
+    /// The clock of the leases, in milliseconds since 1970.
     clock: Arc<dyn Fn() -> u64 + Send + Sync>,
     limits: SizeLimits,
 }
@@ -64,7 +64,7 @@ fn system_ms() -> u64 {
 }
 
 impl MemorySaver {
-    /// A saver that holds nothing yet.
+    /// Creates an empty saver.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -77,7 +77,7 @@ impl MemorySaver {
         self
     }
 
-    /// Lets `clock` tell leases the time, in milliseconds since 1970. For tests of clocks that jump.
+    /// Sets the clock of the leases, in milliseconds since 1970. For tests of clocks that jump.
     #[doc(hidden)]
     #[must_use]
     pub fn lease_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
@@ -85,7 +85,7 @@ impl MemorySaver {
         self
     }
 
-    /// The store, to write to it.
+    /// Returns the store for writing.
     fn writable(&self) -> Result<Writing<'_>, StoreError> {
         let store = self.store();
         self.check_lease(&store)?;
@@ -97,7 +97,8 @@ impl MemorySaver {
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
-        // Every change of the store is complete before anything that could panic.
+        // A panic cannot leave the store half-changed, because every change is complete before any code that could
+        // panic.
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

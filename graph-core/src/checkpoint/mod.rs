@@ -1,4 +1,4 @@
-//! The stored data model, and the trait that stores implement.
+//! The model of stored data, and the trait that stores implement.
 //!
 //! ```text
 //! input −1 ──► start 0 ──► step 1 ──► step 2          a thread: each checkpoint names its parent
@@ -13,8 +13,8 @@
 //!   effects            the journal: what tasks did to the outside world
 //! ```
 //!
-//! A checkpoint says what changed, as operations ([`Op`](crate::state::Op)); the value of a field is the fold
-//! of its operations along the parents. So a checkpoint costs what changed, and nothing that did not.
+//! A checkpoint contains what changed, as operations ([`Op`](crate::state::Op)); the value of a field is the fold
+//! of its operations along the parents. So the cost of a checkpoint depends only on what changed.
 
 mod amend;
 mod around;

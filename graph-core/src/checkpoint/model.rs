@@ -13,15 +13,15 @@ use crate::error::ErrorReport;
 use crate::id::{CheckpointId, Fingerprint, NodeName, RunId, ThreadId};
 use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
 
-/// A place in the order that the store gives to its checkpoints. Never taken from a clock.
+/// A position in the store's order of checkpoints. It never comes from a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// The entry of a checkpoint's [metadata](Checkpoint::metadata) with the idempotency key of the request that it is of.
+/// The entry in a checkpoint's [metadata](Checkpoint::metadata) with the idempotency key of its request.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
-/// One finished superstep: what changed, what ran, what is next. Immutable once written.
+/// A finished superstep: its changes, its tasks and the next tasks. It never changes once written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Its id.
@@ -30,21 +30,21 @@ pub struct Checkpoint {
     pub parent: Option<CheckpointId>,
     /// The run that wrote it.
     pub run: RunId,
-    /// −1 for a thread's first input, 0 for the start, 1 for the first user superstep, and so on.
+    /// The step: −1 for a thread's first input, 0 for the start, 1 for the first user superstep, and so on.
     pub step: i64,
     /// Its origin.
     pub source: Source,
     /// The schema that its field ids refer to.
     pub schema: Fingerprint,
-    /// The topology it was planned with.
+    /// The topology with which it was planned.
     pub topology: Fingerprint,
-    /// The fields that changed, by field id; every other field is as in the parent.
+    /// The changed fields, by field id. Every other field has the same value as in the parent.
     pub changes: Vec<Change>,
     /// The tasks that ran, in merge order.
     pub tasks: Vec<TaskRecord>,
     /// The next tasks.
     pub frontier: Frontier,
-    /// The user's own entries. `idempotency_key` is that of the request that the checkpoint is of.
+    /// The user's own entries. `idempotency_key` is the key of the checkpoint's request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Json>,
 }
@@ -59,10 +59,10 @@ pub enum Source {
     Loop,
     /// An edit of the state.
     Update,
-    /// A copy was made to branch from.
+    /// A copy was made, from which a branch begins.
     Fork,
-    /// Only its state is left: the checkpoint was pruned, with what led to it and its next tasks, and newer ones build
-    /// on it. No run continues from it.
+    /// Only the state is left: the checkpoint was pruned, with its past and its next tasks, but newer checkpoints
+    /// build on it. No run can continue from it.
     Pruned,
 }
 
@@ -77,15 +77,15 @@ pub struct TaskRecord {
     /// Its decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<RouteRecord>,
-    /// Where routes and branches sent it, beside its plain edges.
+    /// The targets of its routes and branches, without those of plain edges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<NodeName>,
-    /// The node's failure, where its error handler did all this.
+    /// The node's failure, if its error handler produced this record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled: Option<Box<Handled>>,
 }
 
-/// A failure of a node that its error handler dealt with.
+/// A failure of a node that its error handler handled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handled {
     /// The error of the node.
@@ -97,7 +97,7 @@ pub struct Handled {
     pub instead: bool,
 }
 
-/// A node's decision, as stored.
+/// A stored decision of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RouteRecord {
     /// The name of the case.
@@ -106,7 +106,7 @@ pub struct RouteRecord {
     pub value: Json,
 }
 
-/// A checkpoint as it is read back, with the work that is unfinished on top of it.
+/// A checkpoint that was read, with its unfinished work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
     /// Its place in the store's order.
@@ -115,13 +115,13 @@ pub struct Loaded {
     pub graph: NodeName,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// The value of every stored field that was ever written, by field id of the checkpoint's schema.
+    /// The values of all stored fields that were ever written, by field id of the checkpoint's schema.
     pub values: Vec<FieldValue>,
     /// The schema that those field ids refer to.
     pub schema: Schema,
     /// Results of finished tasks of the next superstep.
     pub results: Vec<TaskResult>,
-    /// Failures of its tasks that have no result.
+    /// Failures of tasks without a result.
     pub failures: Vec<FailureRecord>,
     /// Questions of its tasks, answered or not.
     pub asks: Vec<AskRecord>,
@@ -129,7 +129,7 @@ pub struct Loaded {
     pub effects: Vec<EffectRecord>,
 }
 
-/// One line of a thread's history.
+/// A summary of a checkpoint, one line of a thread's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Its place in the store's order.
@@ -138,7 +138,7 @@ pub struct Summary {
     pub id: CheckpointId,
     /// The checkpoint it continues.
     pub parent: Option<CheckpointId>,
-    /// The thread it was written on: another one for the shared past of a fork.
+    /// The thread on which it was written; another thread for the shared past of a fork.
     pub thread: ThreadId,
     /// The run that wrote it.
     pub run: RunId,
@@ -146,7 +146,8 @@ pub struct Summary {
     pub step: i64,
     /// Its origin.
     pub source: Source,
-    /// When its id was drawn, in milliseconds since the Unix epoch. For people; it orders nothing.
+    /// The time at which its id was drawn, in milliseconds since the Unix epoch. It is for people, and orders
+    /// nothing.
     pub created_ms: u64,
     /// The nodes that ran, in merge order.
     pub ran: Vec<NodeName>,
@@ -157,7 +158,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of `checkpoint`, which was written on `thread` at `seq`.
+    /// Returns the summary of `checkpoint`, which was written on `thread` at `seq`.
     #[must_use]
     pub fn of(seq: Seq, thread: &ThreadId, checkpoint: &Checkpoint) -> Self {
         Self {
@@ -176,7 +177,7 @@ impl Summary {
     }
 }
 
-/// The state of a thread as a whole.
+/// The state of a whole thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadSummary {
     /// The thread.
@@ -189,14 +190,14 @@ pub struct ThreadSummary {
     pub open_asks: Vec<AskRecord>,
 }
 
-/// The description of a graph for readers without the program: stored once per fingerprint.
+/// The description of a graph for readers without the program, stored once per fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphDescription {
     /// The graph's name.
     pub name: String,
     /// Its state.
     pub schema: Schema,
-    /// Its nodes and wiring, as JSON.
+    /// Its nodes and edges, as JSON.
     pub topology: Json,
     /// The topology's fingerprint.
     pub topology_fingerprint: Fingerprint,

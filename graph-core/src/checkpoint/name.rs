@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use super::store_error::StoreError;
 use crate::id::{CheckpointId, ThreadId};
 
-/// The most bytes that a name has.
+/// The maximum length of a name, in bytes.
 const LONGEST: usize = 100;
 
 /// A name that a user gives to a checkpoint of a thread: `before-release`.
 ///
-/// On the command line it stands behind the thread, `essay@before-release`. So it has no `@` and no `~`, and is no
-/// number: that would be a step.
+/// On the command line it follows the thread, as in `essay@before-release`. Therefore it contains no `@` and no
+/// `~`, and is not a number, which would be a step.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CheckpointName(Arc<str>);
 
-/// A text that no checkpoint can be called. Choose another one.
+/// The error of a text that cannot be a checkpoint's name. Choose another one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no name for a checkpoint: it has 1 to 100 bytes, no @, no ~, no control character and no space around \
@@ -30,7 +30,7 @@ pub struct CheckpointName(Arc<str>);
 pub struct InvalidName(pub String);
 
 impl CheckpointName {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -75,7 +75,7 @@ impl fmt::Debug for CheckpointName {
     }
 }
 
-/// A checkpoint with the name that a thread has for it.
+/// A checkpoint with the thread's name for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedCheckpoint {
     /// The name.
@@ -84,14 +84,14 @@ pub struct NamedCheckpoint {
     pub checkpoint: CheckpointId,
 }
 
-/// A change of the names that a thread has for checkpoints.
+/// A change of a thread's names for checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// Calls a checkpoint so, beside other names that it may have.
+    /// Gives a checkpoint a name, in addition to its other names.
     Give {
         /// The name.
         name: CheckpointName,
-        /// The checkpoint: one of the thread, or of the past that it shares.
+        /// The checkpoint: one of the thread, or of its shared past.
         checkpoint: CheckpointId,
     },
     /// Renames a checkpoint.
@@ -101,7 +101,7 @@ pub enum Naming {
         /// The new name.
         to: CheckpointName,
     },
-    /// Takes the name away. The checkpoint stays.
+    /// Removes a name. The checkpoint stays.
     Remove {
         /// The name.
         name: CheckpointName,
@@ -109,7 +109,7 @@ pub enum Naming {
 }
 
 impl StoreError {
-    /// The thread has no checkpoint of this name.
+    /// Returns the error for a name that no checkpoint of the thread has.
     #[must_use]
     pub fn no_name(thread: &ThreadId, name: &CheckpointName) -> Self {
         Self::NoCheckpoint { thread: thread.clone(), checkpoint: alloc::format!("named {name}") }

@@ -1,4 +1,4 @@
-//! The size of records: the data that a saver stores beside the state.
+//! The size of records, which are stored beside the state.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -14,27 +14,27 @@ use crate::error::ErrorReport;
 use crate::state::limits::Size;
 use crate::state::{Excess, Json, Logged, LoggedWrite, SizeLimits};
 
-/// Something that a saver stores beside the state.
+/// A record that a saver stores beside the state.
 ///
-/// Savers [check](Self::check) what they are given before they store anything of it.
+/// Savers [check](Self::check) records before they store any of them.
 pub trait Record {
-    /// Names what it consists of.
+    /// Visits the parts of the record.
     #[doc(hidden)]
     fn visit<'r>(&'r self, visit: &mut dyn FnMut(Piece<'r>));
 
-    /// The name of the record in error messages.
+    /// Returns the name of the record for error messages.
     #[doc(hidden)]
     fn place(&self) -> String;
 
-    /// Looks whether it may be stored. Of what is small nothing but the lengths of its texts is looked at.
+    /// Checks that the record may be stored. For a small record, only the lengths of its texts are read.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`].
+    /// Returns [`StoreError::TooLarge`].
     fn check(&self, limits: &SizeLimits) -> Result<(), StoreError> {
         let limits = limits.to_write();
         let mut bytes = 0_usize;
         self.visit(&mut |piece| bytes = bytes.saturating_add(piece.bytes_at_most()));
-        // A value takes two bytes, at least.
+        // Each value takes at least two bytes.
         if bytes <= limits.most_bytes().min(limits.most_values()) {
             return Ok(());
         }
@@ -55,10 +55,10 @@ pub enum Piece<'r> {
     Frame(usize),
 }
 
-/// The maximum size of a value of a frame with its name, in bytes.
+/// The maximum size of a value in a container with its name, in bytes.
 const FRAMED: usize = 24;
 
-/// Texts from this size on may be stored once, however often they are named.
+/// The size from which a text may be stored once, however often it occurs.
 const LONG: usize = 4096;
 
 impl Piece<'_> {
@@ -93,7 +93,7 @@ fn measure<R: Record + ?Sized>(record: &R, limits: &SizeLimits) -> Result<(), Ex
         };
         all = Ok(size.and(more));
     });
-    // Less than what is read by as much as a segment adds to what it takes in.
+    // A reader allows more values, because a segment adds some to those of the records in it.
     let record = limits.values(limits.most_values() + limits.most_values() / 2);
     record.check_size(all?)
 }
@@ -251,10 +251,10 @@ impl Record for Json {
 }
 
 impl Commit {
-    /// Looks whether all of it may be stored, but for what the state comes to.
+    /// Checks that all parts may be stored, except the state.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`].
+    /// Returns [`StoreError::TooLarge`].
     pub fn check(&self, limits: &SizeLimits) -> Result<(), StoreError> {
         self.checkpoint.check(limits)?;
         self.emitted.iter().try_for_each(|(_, emitted)| emitted.check(limits))?;
@@ -263,10 +263,10 @@ impl Commit {
 }
 
 impl Carried {
-    /// Looks whether all of it may be stored.
+    /// Checks that all parts may be stored.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`].
+    /// Returns [`StoreError::TooLarge`].
     pub fn check(&self, limits: &SizeLimits) -> Result<(), StoreError> {
         self.results.iter().try_for_each(|result| result.check(limits))?;
         self.failures.iter().try_for_each(|failure| failure.check(limits))?;

@@ -1,18 +1,18 @@
-//! The results and effects recorded on a checkpoint, as one number.
+//! A digest of the results and effects that are recorded on a checkpoint.
 
 use serde::Serialize;
 
 use super::work::{EffectOutcome, EffectRecord, TaskResult};
 
-/// A digest of the task results and the successful effects that are recorded on a checkpoint: the same number for the
-/// same contents, in whatever order they were recorded, and almost certainly another number for other contents.
-/// Failures of tasks and effects that did not succeed do not count: no superstep is made of them.
+/// A digest of the task results and the successful effects that are recorded on a checkpoint. Equal contents have
+/// the same digest, in whatever order they were recorded, and different contents almost certainly have different
+/// ones. Failures of tasks and effects without success do not count, because no superstep is built from them.
 ///
-/// The number is the same in every process, so a server can compute and compare it, and a store can keep it beside its
-/// rows. It is the sum, modulo 2<sup>128</sup>, of one number for each record: the first 16 bytes, little-endian, of the
-/// BLAKE3 hash of the record's JSON text. For a result that text is the [`TaskResult`] as `serde` writes it, without
-/// whitespace; for an effect it is the array of its [`EffectId`](super::EffectId) and its value. Values in it are the
-/// texts that the driver gave, letter by letter. Nothing recorded is 0.
+/// The digest is the same in every process, so a server can compute and compare it, and a store can keep it with
+/// its rows. It is the sum, modulo 2<sup>128</sup>, of one number for each record: the first 16 bytes,
+/// little-endian, of the BLAKE3 hash of the record's JSON text. For a result, the text is the [`TaskResult`] as
+/// `serde` writes it, without whitespace; for an effect, it is the array of its [`EffectId`](super::EffectId) and
+/// its value. Values in the text are unchanged from the driver, byte for byte. The digest of no records is 0.
 ///
 /// ```
 /// use superstep_core::checkpoint::{Recorded, TaskResult};
@@ -27,7 +27,7 @@ use super::work::{EffectOutcome, EffectRecord, TaskResult};
 pub struct Recorded(u128);
 
 impl Recorded {
-    /// These results and effects.
+    /// Returns the digest of these results and effects.
     #[must_use]
     pub fn of(results: &[TaskResult], effects: &[EffectRecord]) -> Self {
         let mut all = Self::default();
@@ -46,24 +46,24 @@ impl Recorded {
         self.add(Self::of_effect(effect));
     }
 
-    /// Adds everything that is in `others`, and is not in this one.
+    /// Adds the contents of `others`, which must not overlap with this one.
     pub fn add(&mut self, others: Self) {
         self.0 = self.0.wrapping_add(others.0);
     }
 
-    /// The number, little-endian.
+    /// Returns the digest as bytes, little-endian.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
-    /// The number with these [bytes](Self::to_bytes).
+    /// Creates the digest with these [bytes](Self::to_bytes).
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_le_bytes(bytes))
     }
 
-    /// Takes an effect out: its record is replaced.
+    /// Removes an effect, because its record is replaced.
     pub(crate) fn remove_effect(&mut self, effect: &EffectRecord) {
         self.0 = self.0.wrapping_sub(Self::of_effect(effect).0);
     }
@@ -121,13 +121,13 @@ mod tests {
         let both = Recorded::of(&[one.clone(), two.clone()], &[]);
         assert_eq!(both, Recorded::of(&[two.clone(), one.clone()], &[]));
         assert_ne!(both, Recorded::of(core::slice::from_ref(&one), &[]));
-        // Not a sum that forgets what comes twice.
+        // The digest must not cancel out equal contents.
         assert_ne!(Recorded::of(&[one.clone(), one.clone()], &[]), Recorded::default());
         assert_ne!(Recorded::of(&[one], &[]), Recorded::of(&[result(1, false)], &[]));
         assert_eq!(Recorded::of(&[], &[]), Recorded::default());
     }
 
-    /// A server computes the same numbers, in whatever language: they do not change from release to release.
+    /// A server may compute the digests in any language, so they must not change from release to release.
     #[test]
     fn the_numbers_are_fixed() {
         let hex = |recorded: Recorded| alloc::format!("{:032x}", u128::from_be_bytes(recorded.to_bytes()));

@@ -1,4 +1,4 @@
-//! Lists of what a store holds: requests and their pages.
+//! Lists of a store's contents: requests and their pages.
 
 use alloc::vec::Vec;
 
@@ -12,46 +12,46 @@ use crate::id::{NodeName, ThreadId};
 /// A request for a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scan {
-    /// Threads, by name. Those of subgraphs are not among them.
+    /// Threads, ordered by name, without those of subgraphs.
     Threads(ThreadScan),
-    /// The questions that wait for an answer on the heads of a graph's threads, by thread and in the order in which they
-    /// were asked. The cost depends on their number, not on the number of threads.
+    /// The questions that wait for an answer on the heads of a graph's threads, ordered by thread and by the time
+    /// at which they were asked. The cost depends on their number, not on the number of threads.
     Asks {
         /// The graph.
         graph: NodeName,
     },
-    /// The past of a thread: the checkpoint at `from` and those it continues, newest first. Empty when the thread has
-    /// no checkpoint.
+    /// The past of a thread: the checkpoint at `from` and those that it continues, newest first. Empty if the
+    /// thread has no checkpoint.
     History(PastScan),
-    /// The same, each checkpoint with its superstep and the work that is left on top of it.
+    /// The past of a thread, each checkpoint with its superstep and its remaining work.
     Steps(PastScan),
-    /// The tree that a thread is part of, newest first: all checkpoints that go back to the same first one, those of
-    /// its branches and those of the threads that share its history. Checkpoints of subgraphs are not among them. Empty
-    /// when the thread has no checkpoint. It may look at every checkpoint of the store.
+    /// The tree that contains a thread, newest first: all checkpoints that go back to the same first one, including
+    /// those of its branches and of threads that share its history, without those of subgraphs. Empty if the thread
+    /// has no checkpoint. The scan may read every checkpoint of the store.
     Lineage {
         /// The thread.
         thread: ThreadId,
     },
-    /// The names that a thread has for checkpoints, by name. Empty when the thread has no checkpoint.
+    /// A thread's names for checkpoints, ordered by name. Empty if the thread has no checkpoint.
     Names {
         /// The thread.
         thread: ThreadId,
     },
-    /// The leases that were neither given back nor lost, by thread; those that are over as well. Empty for a store
+    /// The leases that were neither released nor lost, ordered by thread, including expired ones. Empty for a store
     /// without leases.
     Leases,
 }
 
-/// A request for threads. The default one asks for all.
+/// A request for threads. The default requests all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadScan {
     /// Only threads of this graph.
     pub graph: Option<NodeName>,
-    /// Only threads for which something is next.
+    /// Only threads with next tasks.
     pub unfinished: bool,
-    /// Only threads whose names come after this one: the last one of the page before.
+    /// Only threads whose names come after this one, which is the last one of the previous page.
     pub after: Option<ThreadId>,
-    /// At most so many.
+    /// The maximum number of threads.
     pub limit: Option<usize>,
 }
 
@@ -62,23 +62,23 @@ pub struct PastScan {
     pub thread: ThreadId,
     /// The newest checkpoint of the page.
     pub from: At,
-    /// At most so many.
+    /// The maximum number of checkpoints.
     pub limit: usize,
 }
 
 /// The answer to a [`Scan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
-    /// Of [`Scan::Threads`].
+    /// The page of [`Scan::Threads`].
     Threads(Vec<ThreadSummary>),
-    /// Of [`Scan::Asks`].
+    /// The page of [`Scan::Asks`].
     Asks(Vec<(ThreadId, AskRecord)>),
-    /// Of [`Scan::History`] and [`Scan::Lineage`].
+    /// The page of [`Scan::History`] and [`Scan::Lineage`].
     Summaries(Vec<Summary>),
-    /// Of [`Scan::Steps`].
+    /// The page of [`Scan::Steps`].
     Steps(Vec<StepRecord>),
-    /// Of [`Scan::Names`].
+    /// The page of [`Scan::Names`].
     Names(Vec<NamedCheckpoint>),
-    /// Of [`Scan::Leases`].
+    /// The page of [`Scan::Leases`].
     Leases(Vec<LeaseRecord>),
 }

@@ -1,4 +1,4 @@
-//! All fields and texts that were ever secret on a thread and in its subgraphs, for code that shows data of them.
+//! All fields and texts that were ever secret on a thread and in its subgraphs, for code that displays its data.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -8,11 +8,11 @@ use super::{At, StepRecord, below};
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use crate::state::{Logged, LoggedWrite, Schema, SecretFields, SecretTexts};
 
-/// The numbers of checkpoints to read at once: where most of them are known, and where none is.
+/// The number of checkpoints to read at once: if most of them are known, and if none is.
 const PAGES: [usize; 2] = [16, 512];
 
-/// Learns which fields of a thread and its subgraphs are secret, by all schemas that they have had, and which texts
-/// those ever held. It is given the steps of the threads, from whatever source:
+/// Collects the fields of a thread and its subgraphs that are secret in any of their schemas, and all texts that
+/// these fields ever contained. The caller provides the steps of the threads, from any source:
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -30,22 +30,22 @@ const PAGES: [usize; 2] = [16, 512];
 /// # }
 /// ```
 ///
-/// A value that a task emits before its result is stored is not known to be secret, and the values that secret fields
-/// had in pruned checkpoints are not known either.
+/// It does not know values that a task emits before its result is stored, nor the values of secret fields in pruned
+/// checkpoints.
 #[derive(Clone, Debug, Default)]
 pub struct SecretPast {
-    /// Where looking begins.
+    /// The checkpoints at which reading begins.
     ends: Vec<(ThreadId, At)>,
     wanted: Vec<Wanted>,
     reading: Option<Wanted>,
-    /// The threads that are looked at in this round.
+    /// The threads that are read in this round.
     met: BTreeSet<ThreadId>,
-    /// The checkpoints that were learned from, with all that they continue.
+    /// The checkpoints that were read, together with all that they continue.
     known: BTreeSet<CheckpointId>,
     schemas: BTreeMap<Fingerprint, Arc<Schema>>,
     fields: SecretFields,
     texts: SecretTexts,
-    /// The questions that were met on the threads whose nodes asked them.
+    /// The questions that were found on the threads of the nodes that asked them.
     asked: BTreeSet<InterruptId>,
 }
 
@@ -59,7 +59,7 @@ struct Wanted {
 }
 
 impl SecretPast {
-    /// That of a thread, of what led to these checkpoints of it, and of the threads above it.
+    /// Creates the secrets of a thread up to these checkpoints, and of the threads above it.
     #[must_use]
     pub fn of(thread: ThreadId, to: impl IntoIterator<Item = At>) -> Self {
         let above = core::iter::successors(thread.above(), ThreadId::above);
@@ -70,7 +70,7 @@ impl SecretPast {
         past
     }
 
-    /// Wants what may have been stored since it was complete.
+    /// Requests the steps that may have been stored since it was complete.
     pub fn look_again(&mut self) {
         self.reading = None;
         self.met.clear();
@@ -84,32 +84,33 @@ impl SecretPast {
         self.wanted = all.collect();
     }
 
-    /// Wants everything once more, after something of it could not be read. What it has learned it keeps.
+    /// Requests all steps again, after some could not be read. The secrets found so far are kept.
     pub fn begin_anew(&mut self) {
         self.known.clear();
         self.look_again();
     }
 
-    /// The thread whose steps it needs next, from which checkpoint on, and how many; `None` when it is complete.
+    /// Returns the thread whose steps are needed next, the checkpoint from which to read, and their number; `None`
+    /// if it is complete.
     pub fn wanted(&mut self) -> Option<(ThreadId, At, usize)> {
         let wanted = self.wanted.pop()?;
         self.reading = Some(wanted.clone());
         Some((wanted.thread, wanted.from, wanted.limit))
     }
 
-    /// Takes the steps that it wanted, newest first; none where the thread is not there.
+    /// Adds the requested steps, newest first; none if the thread does not exist.
     ///
     /// # Panics
-    /// When it wanted none.
+    /// Panics if no steps were requested.
     pub fn add(&mut self, steps: &[StepRecord]) {
         let Wanted { thread, limit, mut by, .. } =
             self.reading.take().expect("steps are given when they are wanted");
         if self.meet_schemas(steps) && !self.known.is_empty() {
-            // What was read before has values of fields of which nobody knew then that they are secret.
+            // The steps read before may contain values of fields that were not known to be secret.
             return self.begin_anew();
         }
         let known = steps.iter().position(|step| self.known.contains(&step.checkpoint.id));
-        // Of a known one, what is on top of it may be new.
+        // A known step may have new work on top of it.
         for step in &steps[..known.map_or(steps.len(), |known| known + 1)] {
             learn(step, &self.fields, &mut self.texts);
             let own = step.work.asks.iter().filter(|ask| ask.path.is_empty());
@@ -124,27 +125,27 @@ impl SecretPast {
         }
     }
 
-    /// The fields that are secret.
+    /// Returns the secret fields.
     #[must_use]
     pub fn fields(&self) -> &SecretFields {
         &self.fields
     }
 
-    /// The texts that they have held.
+    /// Returns the texts that secret fields have contained.
     #[must_use]
     pub fn texts(&self) -> &SecretTexts {
         &self.texts
     }
 
-    /// Returns `true` if the thread is known whose node asked the question; `path` leads to that node, as the question
-    /// says. A question of a subgraph stays on the threads above when the subgraph's own thread is gone. Its secrets
-    /// are then unknown, and nothing of it may be shown.
+    /// Returns `true` if the thread of the node that asked the question was read. `path` leads to that node, as in
+    /// the question. A question of a subgraph stays on the threads above after the subgraph's own thread is
+    /// deleted; its secrets are then unknown, and none of it may be shown.
     #[must_use]
     pub fn knows_who_asked(&self, question: InterruptId, path: &[NodeName]) -> bool {
         path.is_empty() || self.asked.contains(&question)
     }
 
-    /// Adds the schemas of these steps, and returns `true` if the set of secret fields has changed by them.
+    /// Adds the schemas of these steps, and returns `true` if they changed the set of secret fields.
     fn meet_schemas(&mut self, steps: &[StepRecord]) -> bool {
         let known = self.schemas.len();
         for step in steps {
@@ -159,9 +160,9 @@ impl SecretPast {
         grown
     }
 
-    /// Wants the threads of the subgraphs that the tasks on top of a checkpoint run, on the thread `by` that continues it or
-    /// on the one that wrote it, and of those that keep their state there. Most tasks run none. Of a pruned checkpoint, the
-    /// tasks are known that have questions from below.
+    /// Requests the threads of the subgraphs that run in the tasks on top of a checkpoint, on the thread `by` that
+    /// continues it or on the one that wrote it, and of those that keep their state there. Most tasks run none. For
+    /// a pruned checkpoint, only the tasks with questions from below are known.
     fn want_below(&mut self, step: &StepRecord, by: &ThreadId) {
         let StepRecord { checkpoint, work, thread, .. } = step;
         let kept = checkpoint.frontier.kept.iter().map(|kept| kept.thread.clone());
@@ -180,7 +181,7 @@ impl SecretPast {
     }
 }
 
-/// Learns what a superstep wrote to secret fields, or is about to write.
+/// Adds the texts that a superstep wrote, or is about to write, to secret fields.
 pub(crate) fn learn(step: &StepRecord, fields: &SecretFields, texts: &mut SecretTexts) {
     if fields.is_empty() {
         return;
@@ -200,7 +201,7 @@ pub(crate) fn learn(step: &StepRecord, fields: &SecretFields, texts: &mut Secret
     let ran = checkpoint.tasks.iter().flat_map(|task| &task.writes);
     let pending = work.results.iter().flat_map(|result| &result.writes);
     ran.chain(pending).for_each(&mut learn_write);
-    // The input of a run is the writes of START.
+    // The input of a run is stored as the writes of START.
     let starts = checkpoint.frontier.tasks.iter().filter(|task| task.node.is_start());
     for input in starts.filter_map(|task| task.input.as_ref()) {
         if let Ok(writes) = input.decode::<Vec<LoggedWrite>>() {

@@ -1,4 +1,4 @@
-//! The size of a state, tracked from superstep to superstep without reading its values.
+//! The size of a state, updated from superstep to superstep without reading its values.
 
 use alloc::vec::Vec;
 
@@ -7,8 +7,9 @@ use crate::state::{Change, Excess, FieldId, FieldValue, SizeLimits};
 
 /// The maximum size of a thread's state, field by field.
 ///
-/// The size that an operation adds is known, and the size that it removes is not. So this is an upper bound until it is
-/// [measured](Self::of). A saver updates it from commit to commit, and reads the values only when it reaches the limit.
+/// The size that an operation adds is known, but the size that it removes is not, so this is an upper bound until
+/// it is [measured](Self::of). A saver updates it from commit to commit, and reads the values only when it reaches
+/// the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
     fields: Vec<Size>,
@@ -16,7 +17,7 @@ pub struct StateSize {
 }
 
 impl StateSize {
-    /// That of these values, as they are.
+    /// Returns the exact size of these values.
     #[must_use]
     pub fn of(values: &[FieldValue]) -> Self {
         let mut size = Self::default();
@@ -24,7 +25,7 @@ impl StateSize {
         size
     }
 
-    /// Takes in what a superstep changes.
+    /// Adds the changes of a superstep.
     pub fn follow(&mut self, changes: &[Change]) {
         for change in changes {
             let mut size = self.fields.get(change.field.index()).copied().unwrap_or_default();
@@ -39,7 +40,7 @@ impl StateSize {
     /// Checks that a state of this size may be stored.
     ///
     /// # Errors
-    /// The limit that it exceeds.
+    /// Returns the limit that the size exceeds.
     pub fn check(&self, limits: &SizeLimits) -> Result<(), Excess> {
         limits.check_size(self.all)
     }

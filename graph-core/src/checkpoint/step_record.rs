@@ -1,4 +1,4 @@
-//! A checkpoint as those read it who want to know what happened, not what the state is.
+//! The steps of a thread: checkpoints with their superstep and without their state.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,24 +9,24 @@ use super::{Checkpoint, Seq};
 use crate::id::{NodeName, ThreadId};
 use crate::state::Schema;
 
-/// One checkpoint of a thread's past with what happened to it, and without the values that it holds: nothing is
-/// folded, so it costs what its superstep did.
+/// A checkpoint of a thread's past with the work of its superstep and without the values of its fields. Reading it
+/// folds nothing, so the cost depends on its superstep only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepRecord {
     /// Its place in the store's order.
     pub seq: Seq,
     /// The graph that the thread belongs to.
     pub graph: NodeName,
-    /// The thread it was written on: another one for the shared past of a fork.
+    /// The thread on which it was written; another thread for the shared past of a fork.
     pub thread: ThreadId,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// The schema that its field ids refer to.
     pub schema: Arc<Schema>,
-    /// The work that the thread that continued it left on top of it: answered questions and ended effects, and on the
+    /// The work on top of it from the thread that continued it: answered questions and ended effects, and on the
     /// head all unfinished work.
     pub work: Carried,
-    /// The events that the tasks of its superstep emitted, by the tasks' positions: only of tasks that emitted
-    /// something in a run that keeps events.
+    /// The events that the tasks of its superstep emitted, by the tasks' positions, for tasks that emitted events
+    /// in a run that keeps them.
     pub emitted: Vec<(u32, Emitted)>,
 }

@@ -8,16 +8,16 @@ use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, ThreadId};
 use crate::state::Excess;
 
-/// Why a store could not do what it was asked.
+/// The error of a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The thread has no such checkpoint. List its history to see which there are.
+    /// The thread has no such checkpoint. List its history to see the existing ones.
     #[error("thread {thread} has no checkpoint {checkpoint}")]
     NoCheckpoint {
         /// The thread.
         thread: ThreadId,
-        /// The checkpoint's id, or the node that was to be next.
+        /// The checkpoint's id, or the node that should have been next.
         checkpoint: String,
     },
     /// The target of a fork is taken. Choose another name.
@@ -33,10 +33,12 @@ pub enum StoreError {
         /// The checkpoint that has it.
         checkpoint: CheckpointId,
     },
-    /// A checkpoint is to be stored under an id that another one has. A thread that is there is not imported again.
+    /// The id of a checkpoint to be stored belongs to another one. A thread that already exists is not imported
+    /// again.
     #[error("checkpoint {0} is stored already")]
     CheckpointExists(CheckpointId),
-    /// A checkpoint is to be shared with one of the same id, which is not the same. One of them may be redacted.
+    /// A checkpoint to be shared has the same id as an existing one, but other content. One of them may be
+    /// redacted.
     #[error("checkpoint {0} is stored already, and is not the same")]
     CheckpointDiffers(CheckpointId),
     /// The thread was written by another graph. Use that graph, or another thread.
@@ -44,13 +46,13 @@ pub enum StoreError {
     WrongGraph {
         /// The thread.
         thread: ThreadId,
-        /// The graph that asked.
+        /// The graph that accessed the thread.
         expected: String,
         /// The graph that the thread belongs to.
         found: String,
     },
-    /// Another writer moved the thread's head on: nothing can be started on this checkpoint any more. Load
-    /// the thread again.
+    /// Another writer moved the thread's head, so no work can start on this checkpoint any longer. Load the thread
+    /// again.
     #[error("thread {thread} has moved on from checkpoint {base}")]
     Superseded {
         /// The thread.
@@ -58,11 +60,11 @@ pub enum StoreError {
         /// The checkpoint that is not its head.
         base: CheckpointId,
     },
-    /// A checkpoint refers to a schema or topology that the store was not given. Register its graph first.
+    /// A checkpoint refers to a schema or topology that is not in the store. Register its graph first.
     #[error("no graph with fingerprint {0} is registered")]
     NotRegistered(Fingerprint),
-    /// No pending task of the thread asked this. It may belong to an older checkpoint, or to a superstep of a subgraph that
-    /// has ended. Resume the thread: it asks what is open.
+    /// No pending task of the thread asked this question. It may belong to an older checkpoint, or to a superstep
+    /// of a subgraph that has ended. Resume the thread, which asks its open questions again.
     #[error("thread {thread} has no open question {interrupt}; resume the thread, and it asks what is open")]
     NoInterrupt {
         /// The thread.
@@ -70,40 +72,40 @@ pub enum StoreError {
         /// The question.
         interrupt: InterruptId,
     },
-    /// An answer is used once.
+    /// The question already has an answer, and an answer is used once.
     #[error("question {0} is already answered")]
     AlreadyAnswered(InterruptId),
     /// A stored row is damaged. Restore the file from a backup; other threads are still readable.
     #[error("{place} is damaged: {reason}")]
     Corrupt {
-        /// Which row.
+        /// The damaged row.
         place: String,
         /// The problem with it.
         reason: String,
     },
-    /// Something is larger than it may be. What was to be written was not, and nothing is lost: take something out of it, or
-    /// keep that elsewhere. What was read is refused: it may be made to fill the memory. Raise the
-    /// [limits](crate::state::SizeLimits) of the store if it is not.
+    /// Data exceeds the size limits. If it was to be written, it was not stored and nothing is lost: remove a part
+    /// of it, or store it elsewhere. If it was read, it is rejected, because it could be meant to exhaust the
+    /// memory; if it is legitimate, raise the [limits](crate::state::SizeLimits) of the store.
     #[error("{place} has {excess}, which the limits of the store do not allow")]
     TooLarge {
-        /// Which row, or what was to be written.
+        /// The row, or the data to be written.
         place: String,
         /// The limit that it exceeds.
         excess: Excess,
     },
-    /// The file was written by a newer version of the program. Upgrade.
+    /// The file was written by a newer version of the program. Update the program.
     #[error("the file has format {found}; this program reads up to {supported}")]
     NewerFormat {
         /// The file's format.
         found: u32,
-        /// The newest format known here.
+        /// The newest format that this program reads.
         supported: u32,
     },
     /// The file is not a checkpoint file.
     #[error("{0} is not a checkpoint file")]
     NotACheckpointFile(String),
-    /// A run that held the thread's lease has lost it: another run took it over after too long a time without a
-    /// renewal, or the lease was broken. Writes of the run that lost it are no longer stored.
+    /// The run has lost the lease of the thread: another run took it over after too long a time without a renewal,
+    /// or the lease was broken. Writes of the run are no longer stored.
     #[error("the lease of thread {thread} was lost{}", .to.as_ref().map(|to| alloc::format!(" to {to}")).unwrap_or_default())]
     LeaseLost {
         /// The thread.
@@ -111,19 +113,19 @@ pub enum StoreError {
         /// The current holder.
         to: Option<String>,
     },
-    /// The store keeps no leases. Run without one, or use a saver that does.
+    /// The store does not support leases. Run without one, or use a saver that supports them.
     #[error("the checkpointer keeps no leases")]
     NoLeases,
-    /// Other programs kept the store from being written for as long as the saver waits: with SQLite, its `busy_limit`.
-    /// Nothing was stored. Try again; if it happens again, look for a program that holds a transaction open.
+    /// Other programs blocked writes to the store for longer than the saver waits: with SQLite, its `busy_limit`.
+    /// Nothing was stored. Try again; if the error occurs again, look for a program that holds a transaction open.
     #[error("other programs kept the store busy for too long: try again, or let the saver wait longer")]
     Busy,
-    /// The keys that the file was opened with are not those that it needs.
+    /// The file was opened with other keys than it needs.
     #[error("{place} {problem}")]
     Keys {
         /// The file.
         place: String,
-        /// The problem with the keys, and what to do about it.
+        /// The problem with the keys, and its remedy.
         problem: KeyProblem,
     },
     /// Reading or writing failed. The saver reopens its file before it is used again.
@@ -132,7 +134,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The error for continuing from a [pruned](super::Source::Pruned) checkpoint.
+    /// Returns the error for continuing from a [pruned](super::Source::Pruned) checkpoint.
     #[must_use]
     pub fn pruned(thread: &ThreadId, id: CheckpointId) -> Self {
         let checkpoint = alloc::format!("{id}: it was pruned, and only its state is left");

@@ -1,8 +1,8 @@
-//! Times for people and for programs.
+//! Readable times.
 
 use alloc::string::String;
 
-/// Milliseconds since the Unix epoch in the form of RFC 3339, in UTC. The calendar is Howard Hinnant's
+/// Formats milliseconds since the Unix epoch as RFC 3339 in UTC. The calendar is Howard Hinnant's
 /// `civil_from_days`.
 #[must_use]
 pub fn rfc3339(unix_ms: u64) -> String {

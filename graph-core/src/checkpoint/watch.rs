@@ -8,11 +8,11 @@ use super::scan::{PastScan, Scan, ThreadScan};
 use super::store_error::StoreError;
 use crate::id::ThreadId;
 
-/// A request to wait for a change of what a store holds: a checkpoint, a result, a question or its answer, an effect, a
+/// A request to wait for a change of stored data: a checkpoint, a result, a question or its answer, an effect, a
 /// name, a fork, a deletion.
 ///
-/// Take a mark first, then read, then wait for a change since that mark: so no change is missed, whenever it happens.
-/// The answer may come although nothing changed: read again, and wait again. A caller that waits no longer drops the call.
+/// Take a mark first, then read, then wait for a change since that mark. In this order no change is missed. The
+/// call may return although nothing changed; read again, and wait again. To stop waiting, drop the call.
 ///
 /// ```
 /// # use superstep_core::checkpoint::{Checkpointer, StoreError, Watch};
@@ -28,42 +28,43 @@ use crate::id::ThreadId;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
-    /// The thread; `None` for any. A store need not tell threads apart: it may answer for a change of another one.
+    /// The watched thread; `None` for all threads. A store need not distinguish threads, so it may report a change
+    /// of another one.
     ///
-    /// Of any thread, a store that does not notice changes by itself sees new heads, deletions and questions only.
+    /// When all threads are watched, a store without change detection only sees new heads, deletions and questions.
     pub thread: Option<ThreadId>,
-    /// The mark that the caller has: the answer comes once the store has another one. `None` returns at once.
+    /// The caller's mark. The call returns once the store has another one; with `None` it returns at once.
     pub since: Option<Mark>,
 }
 
 impl Watch {
-    /// Asks for the mark of a thread.
+    /// Creates a request for the mark of a thread.
     #[must_use]
     pub fn thread(thread: impl Into<ThreadId>) -> Self {
         Self { thread: Some(thread.into()), since: None }
     }
 }
 
-/// The state of a store, for [`Watch`]. Marks of one watch at one saver can be compared, and say nothing else: after a
-/// program was started again, its saver has other ones.
+/// The state of a store, for [`Watch`]. Marks can only be compared within one watch of one saver: after a restart
+/// of the program, its saver has other marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark([u8; 16]);
 
 impl Mark {
-    /// The mark with these bytes.
+    /// Creates the mark with these bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         self.0
     }
 }
 
-/// Reads until the mark is another one. Without a clock, which is without the feature `tokio`, it reads once.
+/// Reads until the mark has changed. Without the feature `tokio` there is no clock, so it reads once.
 pub(super) async fn poll<C: Checkpointer + ?Sized>(saver: &C, watch: Watch) -> Result<Mark, StoreError> {
     loop {
         let now = mark(saver, watch.thread.as_ref()).await?;
@@ -75,7 +76,7 @@ pub(super) async fn poll<C: Checkpointer + ?Sized>(saver: &C, watch: Watch) -> R
     }
 }
 
-/// A hash of what a watch is about.
+/// Returns a hash of the watched data.
 async fn mark<C: Checkpointer + ?Sized>(saver: &C, thread: Option<&ThreadId>) -> Result<Mark, StoreError> {
     let seen = match thread {
         None => format!("{:?}", saver.scan(Scan::Threads(ThreadScan::default())).await?),

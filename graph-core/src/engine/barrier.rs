@@ -1,4 +1,4 @@
-//! The barrier: the writes of a superstep become one change of the state.
+//! The barrier: merges the writes of a superstep into one change of the state.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use crate::state::{
     Schema, WriteKind, Writers,
 };
 
-/// Two tasks of one superstep wrote what only one may write.
+/// A conflict: two tasks of one superstep wrote a field that allows one writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The field.
@@ -21,10 +21,10 @@ pub struct Conflict {
     pub overwrites: bool,
 }
 
-/// Which writes of a superstep count.
+/// The overwrites of a superstep, which decide which writes count.
 ///
-/// An overwrite replaces what other tasks reduced in the superstep, whatever their order, and what its own
-/// task wrote before it; what its task reduces after it is applied on top.
+/// An overwrite replaces what other tasks reduced in the superstep, in whatever order, and the earlier writes of
+/// its own task. Later writes of its own task are applied on top of it.
 #[derive(Debug, Default)]
 pub struct Overwrites(Vec<(FieldId, u32)>);
 
@@ -32,7 +32,7 @@ impl Overwrites {
     /// Finds the overwrites among the updates of several tasks.
     ///
     /// # Errors
-    /// The first conflict, in task order.
+    /// Returns the first conflict, in task order.
     pub fn find<'u>(
         updates: impl Iterator<Item = (u32, &'u dyn ErasedUpdate)>,
         schema: &Schema,
@@ -49,7 +49,7 @@ impl Overwrites {
     /// Finds the overwrites among the writes of several tasks.
     ///
     /// # Errors
-    /// The first conflict, in task order.
+    /// Returns the first conflict, in task order.
     pub fn among(
         writes: impl Iterator<Item = (u32, FieldId, WriteKind)>,
         schema: &Schema,
@@ -101,11 +101,11 @@ pub fn apply(
     }
 }
 
-/// The logged changes of a superstep whose updates have been applied to `state`; `writes` are the tasks' logged
-/// writes in merge order.
+/// Returns the logged changes of a superstep whose updates have been applied to `state`. `writes` are the tasks'
+/// logged writes in merge order.
 ///
 /// # Errors
-/// When the new value of a field has no JSON form.
+/// Returns an error if the new value of a field has no JSON form.
 pub fn changes<'w>(
     state: &dyn ErasedState,
     writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
@@ -114,18 +114,19 @@ pub fn changes<'w>(
     logged(|field| state.encode_field(field), writes, overwrites)
 }
 
-/// The logged changes of a superstep, whose new values `value` knows: it is asked for those that no operation says.
+/// Returns the logged changes of a superstep. `value` returns the new value of a field; it is called for fields
+/// whose operations do not determine their value.
 ///
 /// # Errors
-/// Those of `value`.
+/// Returns the errors of `value`.
 pub fn logged<'w, E>(
     value: impl Fn(FieldId) -> Result<Json, E>,
     writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
     overwrites: &Overwrites,
 ) -> Result<Vec<Change>, E> {
-    // Most supersteps change one field; what is stored should not hold room for more.
+    // Most supersteps change one field, and stored changes should not reserve space for more.
     let mut changes: Vec<Change> = Vec::with_capacity(1);
-    // Fields whose reducer logs no operations: their new value is logged whole.
+    // Fields whose reducer logs no operations. Their whole new value is logged.
     let mut whole: Vec<FieldId> = Vec::new();
     for (task, writes) in writes {
         for write in writes.iter().filter(|write| overwrites.counts(task, write.field)) {
@@ -155,9 +156,9 @@ pub fn logged<'w, E>(
     Ok(changes)
 }
 
-/// Resets the fields that live for one superstep: the `ephemeral` ones, which the last superstep set, unless they are
-/// `written` again now. Afterwards the `ephemeral` ones are those that this superstep set. Returns the fields that were
-/// reset.
+/// Resets the fields that live for one superstep: those in `ephemeral`, which the previous superstep set, unless
+/// they are `written` again. Then `ephemeral` contains the fields that this superstep set. Returns the fields that
+/// were reset.
 pub fn reset_ephemeral(
     state: &mut dyn ErasedState,
     initial: &dyn ErasedState,
@@ -172,35 +173,37 @@ pub fn reset_ephemeral(
     gone
 }
 
-/// Those of the fields that have another value than the `initial` one.
+/// Returns the given fields whose value differs from the `initial` one.
 pub fn set_fields(state: &dyn ErasedState, initial: &dyn ErasedState, fields: &[FieldId]) -> Vec<FieldId> {
     let is_set = |field: &FieldId| state.encode_field(*field) != initial.encode_field(*field);
     fields.iter().copied().filter(is_set).collect()
 }
 
-/// The fields of `schema` that live for one superstep.
+/// Returns the fields of `schema` that live for one superstep.
 pub fn one_step_fields(schema: &Schema) -> Vec<FieldId> {
     schema.ids().filter(|field| schema.field(*field).lifetime == Lifetime::OneStep).collect()
 }
 
-/// Every stored field, written whole: the changes of the first checkpoint under another schema.
+/// Returns every stored field as a whole value: the changes of the first checkpoint under another schema.
 ///
 /// # Errors
-/// When the value of a field has no JSON form.
+/// Returns an error if the value of a field has no JSON form.
 pub fn whole(state: &dyn ErasedState, schema: &Schema) -> Result<Vec<Change>, CodecError> {
     let stored = schema.ids().filter(|id| schema.field(*id).lifetime != Lifetime::Unstored);
     stored.map(|field| Ok(Change { field, ops: alloc::vec![Op::Set(state.encode_field(field)?)] })).collect()
 }
 
-/// The values that the first checkpoint of a thread must hold, though nothing wrote them: readers fold a field's
-/// operations from an empty collection, so one that begins with items is stored before items are added.
+/// Returns the initial values that the first checkpoint of a thread must contain although nothing wrote them.
+/// Readers fold a field's operations from an empty collection, so a field that initially contains items is stored
+/// before items are added.
 pub fn seeds(schema: &Schema, initial: &dyn ErasedState) -> Vec<Change> {
     let folded = |field: &FieldId| {
         let field = schema.field(*field);
         field.lifetime == Lifetime::Stored && field.writers == Writers::Many
     };
     let seed = |field: FieldId| {
-        // A value without a JSON form is an error when it is first stored whole, which names the field.
+        // A value without a JSON form causes an error when it is first stored whole, and that error names the
+        // field.
         let value = initial.encode_field(field).ok()?;
         let is_begun = value.as_str().starts_with(['[', '{']) && value.as_str().len() > "[]".len();
         is_begun.then(|| Change { field, ops: alloc::vec![Op::Set(value)] })

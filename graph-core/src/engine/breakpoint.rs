@@ -1,37 +1,36 @@
-//! Breakpoints: where a run stops at a barrier though nothing is wrong.
+//! Breakpoints, at which a run stops at a barrier for inspection.
 
 use alloc::vec::Vec;
 
 use crate::graph::NodeId;
 
-/// Where a run stops at a barrier so that somebody can look: before nodes that are next, and after nodes that
-/// ran.
+/// The breakpoints of a run: it stops at a barrier before these nodes run, and after those have run.
 ///
-/// A run that resumes does not look at the breakpoints of the barrier that it begins at: so each is passed by
-/// a resume, whoever stopped there.
+/// A resumed run ignores the breakpoints of the barrier at which it begins, so every resume passes a breakpoint,
+/// whichever run stopped there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Breakpoints {
-    /// Before these run.
+    /// The nodes before which the run stops.
     pub before: NodeSet,
-    /// After these have run.
+    /// The nodes after which the run stops.
     pub after: NodeSet,
 }
 
 /// Some nodes of a graph, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSet {
-    /// These.
+    /// These nodes.
     These(Vec<NodeId>),
-    /// Every node; START is none.
+    /// Every node except START.
     All,
 }
 
-/// The nodes because of which a run stopped at a barrier, each once, in merge order.
+/// The nodes whose breakpoints stopped a run at a barrier, each once, in merge order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Break {
-    /// Nodes that are next.
+    /// The nodes that are next.
     pub before: Vec<NodeId>,
-    /// Nodes that ran.
+    /// The nodes that ran.
     pub after: Vec<NodeId>,
 }
 

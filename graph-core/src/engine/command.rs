@@ -7,17 +7,17 @@ use super::phase::Barrier;
 use super::task::TaskNumber;
 use crate::checkpoint::Loaded;
 
-/// Something the driver must do.
+/// A command that the driver must carry out.
 #[derive(Debug)]
 pub enum Command {
     /// Run the first attempt of a task.
     Run {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
     /// Run another attempt of a task, after a wait.
     Retry {
-        /// Which.
+        /// The task.
         task: TaskNumber,
         /// The attempt, from 2.
         attempt: u32,
@@ -26,40 +26,39 @@ pub enum Command {
     },
     /// Run the error handler of a task's node, as the task's next attempt.
     HandOver {
-        /// Which.
+        /// The task.
         task: TaskNumber,
-        /// The attempt; 1 where the node failed in an earlier run.
+        /// The attempt; 1 if the node failed in an earlier run.
         attempt: u32,
     },
     /// Store the failure of a task's node, without waiting.
     RecordFailure {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
-    /// Report that a task failed for good.
+    /// Report that a task failed and is not retried.
     Fail {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
     /// Store a task's result as a pending write, without waiting. Answer with
     /// [`Event::Outrun`](super::Event::Outrun) if another driver's result came first.
     Record {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
-    /// Wait until everything that was recorded is stored, and answer with
-    /// [`Event::Settled`](super::Event::Settled).
+    /// Wait until all recorded work is stored, and answer with [`Event::Settled`](super::Event::Settled).
     Settle,
-    /// Merge the writes of the superstep's tasks in task order, store the checkpoint, and give the barrier back with
+    /// Merge the writes of the superstep's tasks in task order, store the checkpoint, and return the barrier with
     /// [`Event::Committed`](super::Event::Committed) or [`Event::Unmergeable`](super::Event::Unmergeable).
     Commit(Box<Barrier>),
     /// Read the thread's head, and answer with [`Event::Reloaded`](super::Event::Reloaded).
     Reload,
-    /// Continue from this checkpoint, with the work on top of it: answer with
-    /// [`Event::Begin`](super::Event::Begin), as a resume does. Results that only this driver has count where the
-    /// checkpoint is still the one that the superstep stands on.
+    /// Continue from this checkpoint, with its unfinished work, and answer with
+    /// [`Event::Begin`](super::Event::Begin), as for a resume. Results that only this driver has still count if the
+    /// superstep is based on this checkpoint.
     Adopt(Box<Loaded>),
-    /// Cancel the tasks that still run.
+    /// Cancel the running tasks.
     Abort,
     /// The run is over.
     Stop(Ending),
@@ -68,27 +67,27 @@ pub enum Command {
 /// The way a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Nothing is next.
+    /// No task is next.
     Finished,
     /// Tasks wait for answers.
     Interrupted,
-    /// The one task that was to run is recorded; its superstep is not committed.
+    /// The requested task is recorded; its superstep is not committed.
     TaskRecorded,
-    /// This task failed; the rest is resumable.
+    /// A task failed; the rest is resumable.
     Failed {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
     /// The writes of the superstep cannot be merged; the rest is resumable.
     Unmergeable,
-    /// The barrier has a breakpoint; [`Machine::stopped_at`](super::Machine::stopped_at) says which. The rest is
+    /// The barrier has a breakpoint, which [`Machine::stopped_at`](super::Machine::stopped_at) returns. The rest is
     /// resumable.
     Breakpoint,
     /// The recursion limit is reached; the rest is resumable.
     LimitReached,
-    /// The superstep took longer than it may; the rest is resumable.
+    /// The superstep exceeded its timeout; the rest is resumable.
     TimedOut,
-    /// The caller cancelled; the rest is resumable.
+    /// The caller cancelled the run; the rest is resumable.
     Cancelled,
     /// The caller asked to stop at a barrier; the rest is resumable.
     Drained,

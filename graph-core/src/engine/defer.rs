@@ -1,4 +1,4 @@
-//! Deferred nodes: they wait until nothing else is left to run.
+//! Deferred nodes, which wait until nothing else is left to run.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use crate::checkpoint::Cause;
 use crate::graph::{NodeId, Topology};
 use crate::id::NodeName;
 
-/// The deferred nodes that something has led to, each once, in the order in which they were first led to.
+/// The deferred nodes that other nodes led to, each once, in the order in which that first happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deferred(Vec<Held>);
 
@@ -15,7 +15,7 @@ pub(crate) struct Deferred(Vec<Held>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) node: NodeId,
-    /// The nodes that led to it, in whatever supersteps.
+    /// The nodes that led to it, in any superstep.
     pub(crate) by: Vec<NodeName>,
 }
 
@@ -24,7 +24,7 @@ impl Deferred {
         self.0.iter()
     }
 
-    /// Lets a node wait because of `by`.
+    /// Adds a node that `by` led to.
     pub(crate) fn add(&mut self, node: NodeId, by: impl Iterator<Item = NodeName>) {
         let at = match self.0.iter().position(|held| held.node == node) {
             Some(at) => at,
@@ -41,7 +41,7 @@ impl Deferred {
         }
     }
 
-    /// Takes the deferred nodes out of a plan that the tasks in `ran` led to.
+    /// Moves the deferred nodes from a plan, which the tasks in `ran` led to, to the waiting ones.
     pub(super) fn hold(&mut self, topology: &Topology, ran: &[Entry], plan: &mut Vec<Entry>) {
         plan.retain(|entry| {
             let PlannedTask { node, cause, .. } = &entry.planned;
@@ -60,8 +60,8 @@ impl Deferred {
         });
     }
 
-    /// Plans the nodes whose turn has come: those that no other waiting node leads to, so that what comes after
-    /// several of them runs once and after all of them. Nodes that lead to each other run together.
+    /// Plans the waiting nodes to which no other waiting node leads, so that a node which comes after several of
+    /// them runs once and after all of them. Nodes that lead to each other run together.
     pub(super) fn release(&mut self, topology: &Topology, plan: &mut Vec<Entry>) {
         let waiting: Vec<NodeId> = self.0.iter().map(|held| held.node).collect();
         let waits_for_another = |node: NodeId| {

@@ -1,4 +1,4 @@
-//! Edits as nodes: the plan for one, and edits of a stored checkpoint without the program's code.
+//! Edits as nodes: their plan, and edits of a stored checkpoint without the program's code.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -19,30 +19,30 @@ use crate::id::NodeName;
 use crate::node::Item;
 use crate::state::{Change, Json, Lifetime, Logged, LoggedWrite, Op, WriteKind};
 
-/// A node as which a checkpoint is edited, with what its run is to have come to.
+/// A node as which a checkpoint is edited, with its result.
 #[derive(Clone, Debug)]
 pub struct EditAs {
     /// Its name.
     pub node: NodeName,
-    /// The case of its decision, where it makes one.
+    /// The case of its decision, if it makes one.
     pub case: Option<String>,
-    /// Its writes. Only overwrites are sure to need no reducer.
+    /// Its writes. Only overwrites can always be applied without a reducer.
     pub writes: Vec<LoggedWrite>,
 }
 
 /// The result of an edit as a node.
 #[derive(Clone, Debug)]
 pub enum Edited {
-    /// The node's task is done, and other tasks of its superstep are not: all of them stay next.
+    /// The node's task is done, but other tasks of its superstep are not. All of them stay next.
     Task {
-        /// The task, by its position among those that are next.
+        /// The task's position among the next tasks.
         position: usize,
         /// The record of the task.
         record: TaskRecord,
-        /// Where its decision sends it.
+        /// The targets of its decision.
         targets: Vec<TargetRecord>,
     },
-    /// Its superstep is over.
+    /// The superstep is complete.
     Superstep {
         /// The records of its tasks.
         tasks: Vec<TaskRecord>,
@@ -50,24 +50,24 @@ pub enum Edited {
         changes: Vec<Change>,
         /// The tasks that are next.
         frontier: Frontier,
-        /// `true` if the node was not next, so that tasks which are next again keep their stored work.
+        /// `true` if the node was not next. Tasks that are next again then keep their stored work.
         anew: bool,
     },
 }
 
-/// Why a checkpoint cannot be edited as a node.
+/// The reason why a checkpoint cannot be edited as a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CannotEditAs {
-    /// There is no such node.
+    /// The graph has no such node.
     #[error("the graph has no node {node}; its nodes are {}", list(.nodes))]
     NoSuchNode {
-        /// The name that was given.
+        /// The given name.
         node: NodeName,
-        /// The nodes there are.
+        /// The nodes of the graph.
         nodes: Vec<NodeName>,
     },
-    /// The node decides, and nothing says how.
+    /// The node decides, but no case was given.
     #[error("node {node} decides: name one of its cases, {}", .cases.join(", "))]
     Undecided {
         /// The node.
@@ -75,20 +75,20 @@ pub enum CannotEditAs {
         /// Its cases.
         cases: Vec<String>,
     },
-    /// The node does not decide so.
+    /// The node does not have the given case.
     #[error("node {node} has no case {case}{}", if .cases.is_empty() { ": it decides nothing".into() } else { alloc::format!("; its cases are {}", .cases.join(", ")) })]
     NoSuchCase {
         /// The node.
         node: NodeName,
-        /// The case that was given.
+        /// The given case.
         case: String,
         /// Its cases.
         cases: Vec<String>,
     },
-    /// It takes code that only the program has.
+    /// The edit needs code that only the program has.
     #[error("{0}: that takes the program's own code")]
     NeedsCode(String),
-    /// Work that other nodes have led to would be dropped.
+    /// The edit would drop tasks that other nodes led to.
     #[error("an edit as {node} would drop what is next and did not follow from it: {}", list(.next))]
     WouldDrop {
         /// The node.
@@ -102,14 +102,14 @@ pub enum CannotEditAs {
         /// The node.
         node: NodeName,
     },
-    /// Two tasks wrote what only one may write.
+    /// Two tasks wrote a field that allows one writer.
     #[error("{first} and {second} both write {field}")]
     Conflict {
         /// The field.
         field: String,
-        /// The first of them.
+        /// The first task's node.
         first: NodeName,
-        /// The second.
+        /// The second task's node.
         second: NodeName,
     },
     /// The stored checkpoint does not fit the graph.
@@ -121,31 +121,31 @@ fn list(names: &[NodeName]) -> String {
     names.iter().map(NodeName::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What an edit as nodes comes to. Nodes are known by their positions among those of the edit.
+/// The plan of an edit as nodes. It refers to nodes by their positions in the edit.
 pub(crate) enum Plan {
-    /// These tasks have their results, and others are still next.
+    /// These tasks get results, and others are still next.
     Results(Vec<(TaskNumber, usize)>),
-    /// A superstep is over.
+    /// A superstep is complete.
     Superstep {
         /// The superstep, with all its tasks finished.
         restored: Restored,
-        /// The tasks whose results are those of the edit.
+        /// The tasks whose results come from the edit.
         given: Vec<(TaskNumber, usize)>,
-        /// `true` if it is one of its own, in the place of what was next.
+        /// `true` if the superstep is added by the edit, and replaces the tasks that were next.
         anew: bool,
     },
 }
 
-/// Why there is no plan for an edit.
+/// The reason why an edit has no plan.
 pub(crate) enum NoPlan {
-    /// It would drop these nodes, which others have led to.
+    /// The edit would drop these nodes, which other nodes led to.
     WouldDrop(Vec<NodeName>),
-    /// The node at this position of the edit is not next, and others are.
+    /// The node at this position of the edit is not next, but others are.
     NotNext(usize),
 }
 
-/// Plans an edit as nodes, each with where it leads, on what is next at a checkpoint. `ran` are the tasks that led there:
-/// those of the last superstep, behind all edits.
+/// Plans an edit as nodes, each with its targets, on the next tasks of a checkpoint. `ran` are the tasks that led
+/// there: those of the last superstep, without later edits.
 pub(crate) fn plan(
     topology: &Topology,
     head: Option<(&Loaded, &[TaskRecord])>,
@@ -199,12 +199,13 @@ pub(crate) fn plan(
     Ok(Plan::Superstep { restored, given, anew: anew.is_some() })
 }
 
-/// Edits a checkpoint as a node, without the program's code: what follows is planned from the stored wiring. `ran` are the
-/// tasks that led to what is next: those of the last superstep, behind all edits.
+/// Edits a checkpoint as a node without the program's code: the next tasks are planned from the stored topology.
+/// `ran` are the tasks that led to the current ones: those of the last superstep, without later edits.
 ///
 /// # Errors
-/// When there is no such node or case, other work would be dropped, writes conflict, or it takes the program's code: a
-/// case with a target for each item or that depends on its payload, several decisions of one node, a reducer.
+/// Returns an error if there is no such node or case, if other work would be dropped, if writes conflict, or if the
+/// program's code is needed: for a case with a target per item or with targets that depend on its payload, for
+/// several decisions of one node, and for a reducer.
 pub fn edit_as(
     topology: &Arc<Topology>,
     loaded: &Loaded,
@@ -258,7 +259,7 @@ pub fn edit_as(
     Ok(Edited::Superstep { tasks, changes, frontier, anew })
 }
 
-/// What is next at a checkpoint, with the results of finished tasks.
+/// Returns the next tasks of a checkpoint, with the results of finished ones.
 fn restored<'l>(
     topology: &Topology,
     loaded: &'l Loaded,
@@ -277,7 +278,7 @@ fn restored<'l>(
     Ok(Restored { step: checkpoint.step, tasks, joins, finished, failed: Vec::new() })
 }
 
-/// The nodes of targets, each once.
+/// Returns the nodes of targets, each once.
 fn distinct(targets: &[TargetRecord]) -> Vec<NodeName> {
     let mut names: Vec<NodeName> = Vec::new();
     for target in targets {
@@ -330,7 +331,7 @@ fn stored_targets(topology: &Topology, targets: &[TargetRecord]) -> Result<Targe
     let mut all = END;
     for target in targets {
         let node = find(topology, &target.node)?;
-        // The graph's number tells handles apart, and there are none.
+        // The number of the graph distinguishes handles, which are not used here.
         all = all.and(match &target.input {
             None => to_node(0, node),
             Some(input) => each_item(0, node, Item::new(input.clone())),
@@ -339,7 +340,7 @@ fn stored_targets(topology: &Topology, targets: &[TargetRecord]) -> Result<Targe
     Ok(all)
 }
 
-/// Returns the nodes that are next and did not follow from `nodes`.
+/// Returns the next nodes that did not follow from `nodes`.
 fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<NodeName> {
     let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| nodes.contains(&task.node));
     let is_led = |task: &&NextTask| match &task.cause {
@@ -352,7 +353,7 @@ fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<No
     tasks.filter(|task| !is_led(task)).map(|task| task.node.clone()).collect()
 }
 
-/// Returns the frontier behind the barrier of a superstep in which nothing is left to run.
+/// Returns the frontier after the barrier of a superstep with no task left to run.
 fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, CannotEditAs> {
     let mut machine = Machine::new(Arc::clone(topology), Limits::default());
     machine.handle(Event::Begin(Begin::Resume(restored)));

@@ -10,67 +10,68 @@ use super::task::{Entry, PlannedTask, Status, TaskNumber};
 use crate::checkpoint::{Committed, Loaded};
 use crate::graph::Targets;
 
-/// Something that happened.
+/// An event that the driver reports.
 #[derive(Debug)]
 pub enum Event {
-    /// A run begins. The first event, and the only one in which run, resume and fork differ. Also the answer to
-    /// [`Command::Adopt`](super::Command::Adopt).
+    /// A run begins: the first event, and the only one in which run, resume and fork differ. It is also the answer
+    /// to [`Command::Adopt`](super::Command::Adopt).
     Begin(Begin),
     /// A task produced its outcome and its route.
     TaskFinished {
-        /// Which.
+        /// The task.
         task: TaskNumber,
-        /// Where routes and branches send it, beside its plain edges.
+        /// The targets of its routes and branches, in addition to its plain edges.
         targets: Targets,
     },
     /// A task asked a question and waits.
     TaskPaused {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
     /// An attempt of a task failed.
     AttemptFailed {
-        /// Which.
+        /// The task.
         task: TaskNumber,
         /// The next step that the node's policies allow.
         failure: Failure,
     },
-    /// A task produced its outcome, and its routing failed: nothing says where it leads.
+    /// A task produced its outcome, but its routing failed, so its targets are unknown.
     RoutingFailed {
-        /// Which.
+        /// The task.
         task: TaskNumber,
     },
-    /// Another driver recorded a result of the running superstep before this one did: the other result counts.
+    /// Another driver recorded a result of the running superstep before this one. That result counts.
     Outrun,
-    /// Everything that was recorded is stored: the answer to [`Command::Settle`](super::Command::Settle).
+    /// All recorded work is stored: the answer to [`Command::Settle`](super::Command::Settle).
     Settled,
     /// The answer to [`Command::Reload`](super::Command::Reload).
     Reloaded(Head),
     /// The store's answer to a commit; without a store, [`Committed::New`].
     Committed(Box<Barrier>, Committed),
-    /// The writes of the superstep cannot be merged: they conflict, a reducer panicked, a value has no JSON form.
+    /// The writes of the superstep cannot be merged: they conflict, a reducer panicked, or a value has no JSON
+    /// form.
     Unmergeable(Box<Barrier>),
-    /// The store refused a write of a task: another run has the thread.
+    /// The store rejected a write of a task, because another run has the thread.
     Superseded,
     /// The caller wants the run to stop now. Legal while tasks run.
     Cancel,
-    /// The superstep took longer than it may. Does nothing at a barrier.
+    /// The superstep exceeded its timeout. Ignored at a barrier.
     TimedOut,
     /// The caller wants the run to stop at the next barrier. Legal at any time.
     Drain,
 }
 
-/// Where a run begins.
+/// The start of a run.
 #[derive(Debug)]
 pub enum Begin {
-    /// With a new input on top of a checkpoint.
+    /// A new input on top of a checkpoint.
     Input {
         /// The last checkpoint's step; `None` on a new thread.
         last_step: Option<i64>,
     },
-    /// With the unfinished work of a checkpoint.
+    /// The unfinished work of a checkpoint.
     Resume(Restored),
-    /// With one task of that work: the others are left alone, and the superstep is not committed.
+    /// One task of the unfinished work. The other tasks are left alone, and the superstep is not committed.
     Task(Restored, TaskNumber),
 }
 
@@ -83,14 +84,14 @@ pub struct Restored {
     pub tasks: Vec<PlannedTask>,
     /// Its waiting joins.
     pub joins: Arrivals,
-    /// Tasks that finished before, by position, with their targets.
+    /// The positions and targets of tasks that finished earlier.
     pub finished: Vec<(TaskNumber, Targets)>,
-    /// Tasks whose node failed before, by position: what is left to run is its error handler.
+    /// The positions of tasks whose node failed earlier, so that only its error handler is left to run.
     pub failed: Vec<TaskNumber>,
 }
 
 impl Restored {
-    /// Makes these tasks the next ones of a superstep, and returns the joins that wait.
+    /// Stores these tasks in `next`, and returns the waiting joins.
     pub(super) fn fill(self, next: &mut Vec<Entry>) -> Arrivals {
         next.clear();
         next.extend(self.tasks.into_iter().map(Entry::waiting));
@@ -112,20 +113,20 @@ pub enum Failure {
         /// The wait.
         after: Duration,
     },
-    /// No other attempt.
+    /// No further attempt.
     NoneLeft {
-        /// The node has an error handler, which runs next unless it is what failed.
+        /// `true` if the node has an error handler that has not failed itself; it runs next.
         has_handler: bool,
     },
-    /// Nothing, not even the error handler, and the failure is not recorded: the run follows a recording that has
-    /// no more.
+    /// No further attempt and no error handler, and the failure is not recorded: the run follows a recording, which
+    /// has ended.
     OffRecord,
 }
 
-/// The head of the thread, seen from the running superstep.
+/// The head of the thread, as seen by the running superstep.
 #[derive(Debug)]
 pub enum Head {
-    /// The checkpoint that the superstep stands on, or one that another driver of the same run wrote since.
+    /// The checkpoint on which the superstep is based, or a newer one that another driver of the same run wrote.
     Ours(Box<Loaded>),
     /// A checkpoint of another run.
     Foreign,

@@ -16,8 +16,9 @@ use super::task::{Entry, PlannedTask, Status, TaskNumber};
 use crate::checkpoint::{Cause, Committed, Source};
 use crate::graph::{NodeId, Targets, Topology};
 
-/// Decides what runs, in which order it counts, when it is stored, and what follows where another driver was faster.
-/// Pure: it reads no clock, draws no random number, awaits nothing, and looks into neither the state nor the store.
+/// The state machine that decides which tasks run, in which order their results count, when they are stored, and
+/// how to continue if another driver was faster. It is pure: it reads no clock, draws no random numbers, awaits
+/// nothing, and accesses neither the state nor the store.
 ///
 /// | phase | event | next phase, and commands |
 /// |---|---|---|
@@ -34,8 +35,8 @@ use crate::graph::{NodeId, Targets, Topology};
 /// | Committing | `Committed` with `Conflict`, `Unmergeable` | Stopped |
 /// | Adopting | `Begin(Resume)` | Running |
 ///
-/// A superstep that would begin is Stopped instead where nothing is next, a limit is reached, a drain was asked for or
-/// a breakpoint is hit.
+/// A superstep does not begin, and the run is Stopped, if nothing is next, a limit is reached, a drain was
+/// requested, or there is a breakpoint.
 ///
 /// Feed it with [`handle`](Self::handle) and carry out what [`next_command`](Self::next_command) returns, in
 /// order, until it returns `None`; then wait for the next event. [`Command::Stop`] is the last command, and no event
@@ -48,15 +49,15 @@ pub struct Machine {
     joins: Arrivals,
     commands: VecDeque<Command>,
     phase: Phase,
-    /// User supersteps that may still begin in this run.
+    /// The number of user supersteps that may still begin in this run.
     remaining: u64,
     draining: bool,
-    /// Only one task is to run.
+    /// `true` if only one task is run.
     one_task: bool,
     breakpoints: Option<Box<Pauses>>,
 }
 
-/// Where the run is to stop, and where it did.
+/// The requested breakpoints, and the one at which the run stopped.
 struct Pauses {
     wanted: Breakpoints,
     hit: Break,
@@ -65,9 +66,9 @@ struct Pauses {
 /// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// User supersteps in one run.
+    /// The maximum number of user supersteps in one run.
     pub recursion: u64,
-    /// Tasks at once.
+    /// The maximum number of tasks that run at once.
     pub concurrency: usize,
 }
 
@@ -95,7 +96,7 @@ impl Machine {
         }
     }
 
-    /// Makes the run stop at these breakpoints. One at the barrier that it begins at is passed.
+    /// Makes the run stop at these breakpoints, except at the barrier at which it begins.
     #[must_use]
     pub fn with_breakpoints(mut self, wanted: Breakpoints) -> Self {
         let some = !wanted.is_empty();
@@ -117,10 +118,10 @@ impl Machine {
         }
     }
 
-    /// Takes note of what happened.
+    /// Handles an event.
     ///
     /// # Panics
-    /// In debug builds, when that is illegal in this phase.
+    /// Panics in debug builds if the event is illegal in the current phase.
     pub fn handle(&mut self, event: Event) {
         self.phase = match (event, replace(&mut self.phase, Phase::Idle)) {
             (Event::Begin(Begin::Input { last_step }), Phase::Idle) => self.input(last_step),
@@ -164,7 +165,7 @@ impl Machine {
                 self.draining = true;
                 phase
             }
-            // Its tasks were in time.
+            // The superstep's tasks finished in time.
             (Event::TimedOut, phase) => phase,
             (event, phase) => {
                 debug_assert!(false, "{event:?} is illegal in the phase {phase:?}");
@@ -173,20 +174,20 @@ impl Machine {
         };
     }
 
-    /// A task of the superstep that runs, waits to be committed, or was the last.
+    /// Returns a task of the superstep that is running, waiting to be committed, or the last one.
     #[must_use]
     pub fn task(&self, task: TaskNumber) -> Option<&PlannedTask> {
         self.phase.tasks().get(task.index()).map(|entry| &entry.planned)
     }
 
-    /// Returns `true` if a task's error handler is under way.
+    /// Returns `true` if a task's error handler is running.
     #[must_use]
     pub fn is_handling(&self, task: TaskNumber) -> bool {
         let entry = self.phase.tasks().get(task.index());
         entry.is_some_and(|entry| matches!(entry.status, Status::Handling(_)))
     }
 
-    /// The number of tasks in that superstep.
+    /// Returns the number of tasks in that superstep.
     #[must_use]
     pub fn width(&self) -> usize {
         self.phase.tasks().len()
@@ -198,31 +199,31 @@ impl Machine {
         self.limits
     }
 
-    /// The step of the superstep that runs or waits to be committed.
+    /// Returns the step of the superstep that is running or waiting to be committed.
     #[must_use]
     pub fn step(&self) -> Option<i64> {
         self.phase.step()
     }
 
-    /// Joins that wait for more of their sources.
+    /// Returns the joins that wait for more of their sources.
     #[must_use]
     pub fn joins(&self) -> &Arrivals {
         &self.joins
     }
 
-    /// The breakpoint at which the run stopped.
+    /// Returns the breakpoint at which the run stopped.
     #[must_use]
     pub fn stopped_at(&self) -> Option<&Break> {
         self.breakpoints.as_deref().map(|pauses| &pauses.hit)
     }
 
-    /// User supersteps that may follow the running one.
+    /// Returns the number of user supersteps that may follow the running one.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// Unfinished work, half-arrived joins included, ends with the turn it belongs to.
+    /// An input discards unfinished work, including half-arrived joins, because it belongs to the earlier turn.
     fn input(&mut self, last_step: Option<i64>) -> Phase {
         self.joins = Arrivals::none(&self.topology);
         let mut barrier = Barrier::new(last_step.map_or(-1, |last| last + 1), Source::Input);
@@ -244,12 +245,13 @@ impl Machine {
         self.run(barrier, false)
     }
 
-    /// Begins with stored work. `ours` is the superstep that another driver of the run was faster with.
+    /// Begins with stored work. `ours` is the superstep that another driver of the run finished first.
     fn resume(&mut self, restored: Restored, ours: Option<Box<Barrier>>) -> Phase {
         let step = restored.step;
-        // The checkpoint of this superstep is a barrier like any other. Any other checkpoint is where the run begins.
+        // The checkpoint of this superstep is a barrier like any other. With any other checkpoint, the run begins
+        // there.
         let passed = ours.as_ref().is_some_and(|ours| ours.step == step);
-        // The same superstep once more, with results of another driver.
+        // The same superstep is repeated with results of another driver.
         let again = ours.as_ref().is_some_and(|ours| ours.step == step + 1);
         let mut barrier = ours.unwrap_or_else(|| Barrier::new(step, Source::Loop));
         barrier.step = step;
@@ -257,7 +259,7 @@ impl Machine {
         if passed { self.pass(barrier) } else { self.run(barrier, again) }
     }
 
-    /// Begins what is next behind a barrier, unless there is a breakpoint at it.
+    /// Begins the superstep after a barrier, unless there is a breakpoint.
     fn pass(&mut self, barrier: Box<Barrier>) -> Phase {
         if self.breaks(&barrier) {
             return self.stop(Ending::Breakpoint, barrier.next);
@@ -265,7 +267,7 @@ impl Machine {
         self.run(barrier, false)
     }
 
-    /// Begins the superstep of the tasks that are next, of which some may have finished in an earlier run. One that
+    /// Begins the superstep of the next tasks, some of which may have finished in an earlier run. A superstep that
     /// begins `again` counts once.
     fn run(&mut self, mut barrier: Box<Barrier>, again: bool) -> Phase {
         let Barrier { step, source, ran, next } = &mut *barrier;
@@ -289,8 +291,8 @@ impl Machine {
         self.advance(Running::new(barrier))
     }
 
-    /// Starts waiting tasks, as many as the concurrency limit allows. When every task has finished, waits for what
-    /// was recorded and commits; when those that are left have paused, stops.
+    /// Starts waiting tasks up to the concurrency limit. When every task has finished, waits for the recorded work
+    /// and commits. When all remaining tasks have paused, stops.
     fn advance(&mut self, mut superstep: Running) -> Phase {
         while superstep.active < self.limits.concurrency
             && let Some(entry) = superstep.barrier.ran.get_mut(superstep.turn)
@@ -322,7 +324,7 @@ impl Machine {
     fn finished(&mut self, mut superstep: Running, task: TaskNumber, targets: Targets) -> Phase {
         let is_recorded = |superstep: &Running| superstep.open > 0 || superstep.paused || self.one_task;
         if superstep.end(task, Status::Finished(targets)) && is_recorded(&superstep) {
-            // The last task of a superstep goes straight into the checkpoint.
+            // The result of the last task of a superstep goes directly into the checkpoint.
             self.commands.push_back(Command::Record { task });
             superstep.recorded = true;
         }
@@ -334,8 +336,8 @@ impl Machine {
         self.advance(superstep)
     }
 
-    /// Retries a task, hands it over to its node's error handler, or ends the run. An error handler has one attempt,
-    /// and leaves the record of the node's failure.
+    /// Retries a task, runs its node's error handler, or ends the run. An error handler has one attempt, and leaves
+    /// the record of the node's failure unchanged.
     fn failed(&mut self, mut superstep: Running, task: TaskNumber, failure: Failure) -> Phase {
         let Some(status) = superstep.under_way(task) else { return Phase::Running(superstep) };
         let (Status::Running(before) | Status::Handling(before)) = *status else { unreachable!("under way") };
@@ -360,7 +362,7 @@ impl Machine {
         self.fail(superstep, task)
     }
 
-    /// Like a failure, but what the node did is not lost.
+    /// Handles a routing failure: like a failure, except that the node's result is kept.
     fn routing_failed(&mut self, superstep: Running, task: TaskNumber) -> Phase {
         self.commands.push_back(Command::Record { task });
         self.fail(superstep, task)
@@ -389,8 +391,8 @@ impl Machine {
         }
     }
 
-    /// Looks for a breakpoint between what ran and what is next. Where nothing is next there is nothing to stop
-    /// before.
+    /// Checks for a breakpoint between the tasks that ran and the next ones. If nothing is next, the run does not
+    /// stop.
     fn breaks(&mut self, barrier: &Barrier) -> bool {
         let Some(pauses) = self.breakpoints.as_deref_mut().filter(|_| !barrier.next.is_empty()) else {
             return false;
@@ -401,8 +403,8 @@ impl Machine {
         is_hit
     }
 
-    /// Nothing of the superstep is stored, and what its tasks did is not lost: they need not run again once the
-    /// cause is mended.
+    /// Handles writes that cannot be merged. The superstep is not stored, but the results of its tasks are kept, so
+    /// that they need not run again after the cause is fixed.
     fn unmergeable(&mut self, barrier: Barrier) -> Phase {
         let records = (0..barrier.ran.len()).map(|task| Command::Record { task: TaskNumber::at(task) });
         self.commands.extend(records);
@@ -410,7 +412,7 @@ impl Machine {
     }
 
     fn abort(&mut self, superstep: Running, ending: Ending) -> Phase {
-        // What was to start does not; what was finished is still recorded.
+        // Tasks that were about to start do not start, but finished ones are still recorded.
         let starts = |command: &Command| {
             matches!(command, Command::Run { .. } | Command::Retry { .. } | Command::HandOver { .. })
         };

@@ -1,8 +1,7 @@
-//! The pure engine: events in, commands out.
+//! The pure engine: a state machine that turns events into commands.
 //!
-//! Nothing here awaits, reads a clock, draws a random number or names a runtime; the driver in
-//! `run` does, and any other driver can. Run, resume, replay and fork are one loop: they differ
-//! only in the first event.
+//! Nothing here awaits, reads a clock, draws a random number or names a runtime. The driver in `run` does, and so
+//! can any other driver. Run, resume, replay and fork use one loop, and differ only in the first event.
 //!
 //! ```text
 //!  driver ── Event ──►  Machine  ── Command ──► driver

@@ -7,8 +7,8 @@ use super::task::{Entry, PlannedTask, Status, TaskNumber};
 use crate::checkpoint::Source;
 use crate::graph::NodeId;
 
-/// A superstep on its way into a checkpoint. The machine gives it away with
-/// [`Command::Commit`](super::Command::Commit) and gets it back with the store's answer.
+/// A superstep that is about to be stored as a checkpoint. The machine passes it to the driver with
+/// [`Command::Commit`](super::Command::Commit), and receives it back with the store's answer.
 #[derive(Debug)]
 pub struct Barrier {
     /// The checkpoint's step.
@@ -20,12 +20,12 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier with no tasks.
+    /// Creates a barrier without tasks.
     pub(super) fn new(step: i64, source: Source) -> Box<Self> {
         Box::new(Self { step, source, ran: Vec::new(), next: Vec::new() })
     }
 
-    /// The nodes that ran, in merge order.
+    /// Returns the nodes that ran, in merge order.
     pub fn ran(&self) -> impl ExactSizeIterator<Item = NodeId> {
         self.ran.iter().map(|entry| entry.planned.node)
     }
@@ -36,33 +36,33 @@ impl Barrier {
     }
 }
 
-/// The phase that a run is in.
+/// The phase of a run.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// It has not begun.
+    /// The run has not begun.
     Idle,
     /// Tasks run, or wait for their turn.
     Running(Running),
-    /// All tasks have finished, and some of their results are on their way to the store.
+    /// All tasks have finished, and some of their results are still being stored.
     Settling {
         barrier: Box<Barrier>,
         /// `true` if a result of another driver came first.
         outrun: bool,
     },
-    /// The head is being read, because another driver was faster with a result.
+    /// The head is being read, because another driver recorded a result first.
     Reloading(Box<Barrier>),
-    /// A checkpoint of another driver is being read, or results that it recorded for this superstep.
+    /// A checkpoint of another driver, or its recorded results for this superstep, are being read.
     Adopting(Box<Barrier>),
-    /// The superstep is to be committed.
+    /// The superstep is ready to be committed.
     Barrier(Box<Barrier>),
-    /// It is being committed: the driver has the barrier.
+    /// The superstep is being committed. The driver has the barrier.
     Committing,
-    /// The run is over. These were its last tasks, or are next.
+    /// The run is over. These are its last tasks, or the next ones.
     Stopped(Vec<Entry>),
 }
 
 impl Phase {
-    /// The tasks of the superstep that runs, waits to be committed, or was the last.
+    /// Returns the tasks of the superstep that is running, waiting to be committed, or the last one.
     pub(super) fn tasks(&self) -> &[Entry] {
         match self {
             Self::Idle | Self::Committing => &[],
@@ -75,7 +75,7 @@ impl Phase {
         }
     }
 
-    /// The step of the superstep that runs or waits to be committed.
+    /// Returns the step of the superstep that is running or waiting to be committed.
     pub(super) fn step(&self) -> Option<i64> {
         match self {
             Self::Running(Running { barrier, .. }) | Self::Barrier(barrier) => Some(barrier.step),
@@ -84,19 +84,19 @@ impl Phase {
     }
 }
 
-/// The superstep that runs.
+/// A running superstep.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// Its tasks, and the step of the checkpoint that they lead to.
+    /// Its tasks, and the step of the checkpoint to which they lead.
     pub(super) barrier: Box<Barrier>,
-    /// Tasks that are neither finished nor paused nor failed.
+    /// The number of tasks that have neither finished nor paused nor failed.
     pub(super) open: usize,
-    /// Attempts that run or wait for their retry.
+    /// The number of attempts that run or wait for their retry.
     pub(super) active: usize,
-    /// The next task that may still be waiting for its turn.
+    /// The position of the next task that may still wait for its turn.
     pub(super) turn: usize,
     pub(super) paused: bool,
-    /// `true` if a result or a failure was given to the store.
+    /// `true` if a result or a failure was passed to the store.
     pub(super) recorded: bool,
     /// `true` if a result of another driver came first.
     pub(super) outrun: bool,
@@ -109,7 +109,7 @@ impl Running {
         Self { barrier, open, active: 0, turn: 0, paused: false, recorded: false, outrun: false }
     }
 
-    /// The status of a task under way.
+    /// Returns the status of a running task.
     pub(super) fn under_way(&mut self, task: TaskNumber) -> Option<&mut Status> {
         let status = self.barrier.ran.get_mut(task.index()).map(|entry| &mut entry.status);
         let status = status.filter(|status| matches!(status, Status::Running(_) | Status::Handling(_)));
@@ -117,7 +117,7 @@ impl Running {
         status
     }
 
-    /// Ends a task under way; `false` when it is none.
+    /// Ends a running task; `false` if the task is not running.
     pub(super) fn end(&mut self, task: TaskNumber, end: Status) -> bool {
         let Some(status) = self.under_way(task) else { return false };
         *status = end;

@@ -1,4 +1,4 @@
-//! Planning: from what ran to what is next.
+//! Planning: computes the next tasks from those that ran.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,18 +10,18 @@ use super::task::{Entry, PlannedTask};
 use crate::checkpoint::{Cause, Positions};
 use crate::graph::{Join, NodeId, Topology};
 
-/// The work that earlier supersteps have led to and that has not run yet: joins that wait for more sources, and
-/// deferred nodes.
+/// The work that earlier supersteps led to and that has not run yet: joins that wait for more sources, and deferred
+/// nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
-    /// Which sources of each join have arrived, by the join's position in the topology.
+    /// The sources of each join that have arrived, by the join's position in the topology.
     pub(crate) joins: Vec<Vec<NodeId>>,
     /// The nodes that wait until nothing else is left to run.
     pub(crate) deferred: Deferred,
 }
 
 impl Arrivals {
-    /// No join of `topology` has seen a source, and nothing is deferred.
+    /// Returns the arrivals of a new thread: no join has seen a source, and nothing is deferred.
     #[must_use]
     pub fn none(topology: &Topology) -> Self {
         Self { joins: vec![Vec::new(); topology.joins.len()], deferred: Deferred::default() }
@@ -34,7 +34,7 @@ impl Arrivals {
         }
     }
 
-    /// Takes back that `source` ran last: joins that it completed then wait for it alone.
+    /// Undoes the last run of `source`: joins that it completed then wait for it alone.
     pub(crate) fn take_back(&mut self, topology: &Topology, source: NodeId) {
         for &join in &topology.node(source).joins {
             let arrived = &mut self.joins[join];
@@ -45,7 +45,8 @@ impl Arrivals {
         }
     }
 
-    /// Returns `true` if all sources of `join` have arrived, and resets the join: it then waits for all of them again.
+    /// Returns `true` if all sources of `join` have arrived, and resets the join, so that it waits for all of them
+    /// again.
     fn complete(&mut self, join: usize, sources: usize) -> bool {
         let complete = self.joins[join].len() == sources;
         if complete {
@@ -54,7 +55,7 @@ impl Arrivals {
         complete
     }
 
-    /// The joins that wait for more sources.
+    /// Returns the joins that wait for more sources.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (usize, &[NodeId])> {
         self.joins
             .iter()
@@ -64,8 +65,8 @@ impl Arrivals {
     }
 }
 
-/// Plans supersteps. Keeps its working memory between them, so that a step costs what it plans and not what
-/// the graph holds.
+/// Plans supersteps. It keeps its working memory between them, so that the cost of a step depends on the planned
+/// tasks and not on the size of the graph.
 #[derive(Debug)]
 pub(super) struct Planner {
     /// For each node, its position in the plan under construction, plus one.
@@ -79,9 +80,9 @@ impl Planner {
         Self { planned: vec![0; topology.nodes.len()], defers: !topology.deferred.is_empty() }
     }
 
-    /// Plans the next superstep's tasks into `nodes`, in merge order: one per node that anything leads to, by name as plain
-    /// strings; then one per item of `each`, by producing task, then by index. Deferred nodes wait in `joins` until
-    /// that is nothing.
+    /// Plans the next superstep's tasks into `nodes`, in merge order. First comes one task per node that anything
+    /// leads to, sorted by name as plain strings; then one task per item of `each`, sorted by the sending task and
+    /// the index. Deferred nodes wait in `joins` until there are no other tasks.
     pub(super) fn plan(
         &mut self,
         topology: &Topology,
@@ -96,7 +97,7 @@ impl Planner {
             let source = entry.planned.node;
             let targets = entry.take_targets();
             let node = topology.node(source);
-            // An error handler that led elsewhere did so in the place of the node's own wires.
+            // The targets of an error handler with its own route replaced the node's edges and joins.
             let (edges, waiting) =
                 if targets.is_instead() { (&[][..], &[][..]) } else { (&*node.edges, &*node.joins) };
             for &edge in edges {
@@ -127,7 +128,8 @@ impl Planner {
                 }
             }
         }
-        // Only now: a source that ran as several tasks has arrived once, not once more after the join fired.
+        // This happens last, so that a source which ran as several tasks arrives once, and not again after the join
+        // was completed.
         for (join, tasks) in &arrivals {
             let Join { sources, target } = &topology.joins[*join];
             if joins.complete(*join, sources.len()) {
@@ -149,14 +151,14 @@ impl Planner {
             nodes.sort_by_key(|entry| topology.node(entry.planned.node).rank);
         }
         nodes.append(&mut items);
-        // Whoever leaves the graph leaves with everything.
+        // A task that takes an exit discards all other targets.
         if exit.is_some() {
             nodes.clear();
             nodes.extend(exit);
         }
     }
 
-    /// Plans `node` because of task `by`; `why` is the cause of a node that nothing led to yet.
+    /// Plans `node` because of task `by`. `why` creates the cause for a node that nothing led to yet.
     fn add(&mut self, nodes: &mut Vec<Entry>, node: NodeId, by: u32, why: fn(Positions) -> Cause) {
         let planned = &mut self.planned[node.index()];
         let Some(position) = (*planned as usize).checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! From a stored frontier back to planned tasks.
+//! Conversion of a stored frontier to planned tasks, and back.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,11 +11,11 @@ use crate::id::NodeName;
 use crate::node::Item;
 use crate::state::{CodecError, Json};
 
-/// Why a stored frontier does not fit the graph.
+/// The reason why a stored frontier does not fit the graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// A pending node is gone. Put it back, or give the thread a new input.
+    /// A pending node no longer exists. Restore it, or give the thread a new input.
     #[error(
         "the checkpoint's next node {node:?} does not exist in graph {graph:?}; it was removed or renamed"
     )]
@@ -25,7 +25,7 @@ pub enum RestoreError {
         /// The graph.
         graph: NodeName,
     },
-    /// A waiting join is gone.
+    /// A waiting join no longer exists.
     #[error("the checkpoint waits for a join into {target:?} that does not exist in graph {graph:?}")]
     MissingJoin {
         /// The joined node.
@@ -38,15 +38,15 @@ pub enum RestoreError {
     Input {
         /// The node.
         node: NodeName,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Finds the nodes of a stored frontier; `decode` reads the item of a task of a node.
+/// Finds the nodes of a stored frontier. `decode` decodes the item of a node's task.
 ///
 /// # Errors
-/// When a node or a join is not there any more, or an item does not decode.
+/// Returns an error if a node or a join no longer exists, or an item does not decode.
 pub fn restore(
     topology: &Topology,
     frontier: &Frontier,
@@ -56,7 +56,7 @@ pub fn restore(
     for NextTask { node: name, cause, input } in &frontier.tasks {
         let node = find(topology, name)?;
         let input = match input {
-            // The input of a run is applied by the driver; it is no item.
+            // The driver applies the input of a run; it is not an item.
             Some(_) if node == NodeId::START => None,
             Some(input) => Some(decode(node, input).map_err(|error| RestoreError::Input {
                 node: name.clone(),
@@ -82,10 +82,10 @@ pub fn restore(
     Ok((tasks, arrivals))
 }
 
-/// The stored form of what is next.
+/// Returns the stored form of the next tasks.
 ///
 /// # Errors
-/// When an item has no JSON form.
+/// Returns an error if an item has no JSON form.
 pub fn store<'t>(
     topology: &Topology,
     next: impl ExactSizeIterator<Item = &'t PlannedTask>,
@@ -110,7 +110,7 @@ pub fn store<'t>(
 /// Finds a node by its stored name.
 ///
 /// # Errors
-/// [`RestoreError::MissingNode`] when the graph has it no more.
+/// Returns [`RestoreError::MissingNode`] if the graph no longer has the node.
 pub fn find(topology: &Topology, name: &NodeName) -> Result<NodeId, RestoreError> {
     topology
         .find(name)

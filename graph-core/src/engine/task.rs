@@ -1,4 +1,4 @@
-//! A task from plan to end.
+//! Tasks, from planning to their end.
 
 use core::fmt;
 
@@ -11,27 +11,27 @@ use crate::node::Item;
 pub struct TaskNumber(u32);
 
 impl TaskNumber {
-    /// The task at this position.
+    /// Returns the number of the task at this position.
     ///
     /// # Panics
-    /// From 2^32 on: a superstep has fewer tasks.
+    /// Panics from 2^32 on. A superstep has fewer tasks.
     #[must_use]
     pub fn at(index: usize) -> Self {
         Self(u32::try_from(index).expect("a superstep has fewer than 2^32 tasks"))
     }
 
-    /// The tasks of a superstep, from the first on.
+    /// Iterates over the task numbers of a superstep, from the first one.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..=u32::MAX).map(Self)
     }
 
-    /// The number as it is stored and reported.
+    /// Returns the number in its stored and reported form.
     #[must_use]
     pub fn get(self) -> u32 {
         self.0
     }
 
-    /// The position in a list of the superstep's tasks.
+    /// Returns the position in a list of the superstep's tasks.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -49,13 +49,13 @@ impl fmt::Debug for TaskNumber {
 pub struct PlannedTask {
     /// The node to run.
     pub node: NodeId,
-    /// Why.
+    /// The reason why it was planned.
     pub cause: Cause,
     /// The item of `each`.
     pub input: Option<Item>,
 }
 
-/// A task of a superstep, with how far it is.
+/// A task of a superstep, with its progress.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) planned: PlannedTask,
@@ -65,21 +65,21 @@ pub(super) struct Entry {
 /// The progress of a task.
 #[derive(Debug)]
 pub(super) enum Status {
-    /// It waits for its turn under the concurrency limit.
+    /// The task waits for its turn under the concurrency limit.
     Waiting,
-    /// Its node failed in an earlier run: the error handler waits for its turn.
+    /// The node failed in an earlier run, and the error handler waits for its turn.
     Failed,
-    /// An attempt of this number runs, or waits for its retry.
+    /// The attempt with this number runs, or waits for its retry.
     Running(u32),
-    /// Its node failed, and an attempt of this number runs the error handler.
+    /// The node failed, and the attempt with this number runs the error handler.
     Handling(u32),
-    /// It produced its outcome and its route.
+    /// The task produced its outcome and its route.
     Finished(Targets),
-    /// It asked and waits for answers.
+    /// The task asked a question and waits for answers.
     Paused,
-    /// It is not this run's.
+    /// The task is not run by this run.
     LeftAlone,
-    /// It failed for good, or was cancelled.
+    /// The task failed and is not retried, or was cancelled.
     Ended,
 }
 
@@ -88,7 +88,7 @@ impl Entry {
         Self { planned, status: Status::Waiting }
     }
 
-    /// Where a finished task's decisions send it.
+    /// Takes the targets of a finished task's decisions.
     pub(super) fn take_targets(&mut self) -> Targets {
         match core::mem::replace(&mut self.status, Status::Ended) {
             Status::Finished(targets) => targets,

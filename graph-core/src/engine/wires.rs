@@ -1,4 +1,4 @@
-//! Wirings for tests, made of names alone.
+//! Topologies for tests, built from names.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::graph::{Join, NodeId, Topology, TopologyNode};
 use crate::id::NodeName;
 
-/// A wiring by names; START and END are there.
+/// A topology under construction, with START and END.
 pub(super) struct Wires(Topology);
 
 impl Wires {
@@ -48,7 +48,7 @@ impl Wires {
         Arc::new(wires.0)
     }
 
-    /// The same, with these nodes deferred.
+    /// Returns the same topology with these nodes deferred.
     pub(super) fn deferring(wires: &Topology, nodes: &[&str]) -> Arc<Topology> {
         let mut wires = wires.clone();
         let nodes: Vec<NodeId> = nodes.iter().map(|node| id(&wires, node)).collect();
@@ -61,7 +61,7 @@ impl Wires {
     }
 }
 
-/// The node of this name.
+/// Returns the node with this name.
 pub(super) fn id(topology: &Topology, name: &str) -> NodeId {
     match name {
         "START" => NodeId::START,

@@ -52,7 +52,7 @@ pub(crate) struct NodeProgram {
     /// The graph that the node runs, if it is a subgraph.
     pub(crate) subgraph: Option<Arc<Program>>,
     pub(crate) handler: Option<Handler>,
-    /// The check of an outcome that is given instead of a run, if the node is described by data.
+    /// The check of an outcome that replaces a run, if the node is described by data.
     pub(crate) given: Option<GivenOutcome>,
 }
 

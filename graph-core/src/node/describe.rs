@@ -103,7 +103,7 @@ pub(crate) fn effect_ask() -> AskDescription {
     node.asks.swap_remove(0)
 }
 
-/// The JSON Schema of a type.
+/// Returns the JSON Schema of a type.
 pub(crate) fn schema_of<T: JsonSchema>() -> Json {
     Json::encode(&schemars::schema_for!(T)).expect("a JSON Schema is JSON")
 }

@@ -61,7 +61,7 @@ fn empty() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-/// An outcome that only writes.
+/// Creates an outcome that only writes.
 impl From<Value> for JsonOutcome {
     fn from(update: Value) -> Self {
         Self::update(update)

@@ -1,4 +1,4 @@
-//! Running: the tokio driver, threads, and the event log. The only place that awaits.
+//! Running graphs: the tokio driver, threads, and the event log. Only this module awaits.
 //!
 //! ```text
 //! Graph ─ thread(id) ─► Thread ─ run, resume, answer ─► RunRequest ─ .await ───► Run { status, state }
@@ -13,7 +13,7 @@
 //! graph.erased() ─► AnyGraph: any graph, without the type of its state
 //! ```
 //!
-//! Its rooms know each other one way:
+//! The modules depend on each other in one direction:
 //!
 //! ```text
 //! runtime ◄── driver ◄── past ◄── handles

@@ -47,10 +47,10 @@ pub trait ErasedState: Any + Send + Sync {
     /// Returns an error if a logged write does not fit its field.
     fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError>;
 
-    /// See [`State::json_schema`].
+    /// Returns the JSON Schema: see [`State::json_schema`].
     fn json_schema(&self) -> Option<Json>;
 
-    /// See [`State::update_from`].
+    /// Creates an update from JSON: see [`State::update_from`].
     ///
     /// # Errors
     /// See there.

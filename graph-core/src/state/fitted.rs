@@ -1,4 +1,4 @@
-//! Reducers of fields and schemas of states, as the expansion of `#[derive(State)]` names them. Not public API.
+//! Fitted reducers and schemas of states, which the expansion of `#[derive(State)]` names. Not public API.
 //!
 //! The write types of a derived state are projections, such as `<Append as Reducer<Vec<u8>>>::Write`. If a reducer
 //! does not fit its field, the projection has no type, and rustc reports an error wherever the expansion or its
@@ -74,19 +74,19 @@ impl<T: Send + 'static, R: 'static> Reducer<T> for Fitted<R, false> {
     }
 }
 
-/// Its constant `JSON_SCHEMA` makes the JSON Schema of `T`: the inherent one where `T` has one, that of
-/// [`Undescribed`] otherwise.
+/// A probe whose constant `JSON_SCHEMA` returns the JSON Schema of `T`. If `T` has one, the inherent constant
+/// applies, otherwise that of [`Undescribed`].
 pub struct Described<T>(PhantomData<T>);
 
 /// The fallback of the inherent constant.
 pub trait Undescribed {
-    /// `None`: the type has no schema.
+    /// `None`, because the type has no schema.
     const JSON_SCHEMA: Option<fn() -> Json> = None;
 }
 
 impl<T> Undescribed for Described<T> {}
 
 impl<T: JsonSchema> Described<T> {
-    /// Makes the schema.
+    /// Returns the schema.
     pub const JSON_SCHEMA: Option<fn() -> Json> = Some(schema_of::<T>);
 }

@@ -1,4 +1,4 @@
-//! The forms in which the handles of a graph take and give its state.
+//! The forms in which the handles of a graph accept and return its state.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -8,25 +8,25 @@ use serde_json::Value;
 use super::erased::{ErasedState, ErasedUpdate};
 use super::{CodecError, JsonError, Schema, State, Update};
 
-/// A form in which the handles of a graph take and give its state: the state's own type, or a form of this crate that
-/// any state has, such as [`AnyState`](crate::run::AnyState).
+/// A form in which the handles of a graph accept and return its state: the state's own type, or a form of this
+/// crate that any state has, such as [`AnyState`](crate::run::AnyState).
 ///
-/// Every [`State`] is one. Other crates cannot add one.
+/// Every [`State`] is such a form. Other crates cannot add one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a graph state",
     note = "derive it: `#[derive(State, Clone, Default)] struct {Self} {{ .. }}`"
 )]
 pub trait StateForm: sealed::Sealed + Sized + Send + Sync + 'static {
-    /// The update that an edit takes.
+    /// The update that an edit accepts.
     type Update: Send + 'static;
-    /// The result of a run that finished.
+    /// The result of a finished run.
     type Finished;
 
-    /// Takes a state out of the driver's hands.
+    /// Converts the driver's state into this form.
     #[doc(hidden)]
     fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self;
 
-    /// Makes the update of a graph with this initial state. `input` reads an input that is given as JSON.
+    /// Creates the update of a graph with this initial state. `input` converts an input that is given as JSON.
     #[doc(hidden)]
     fn write(
         update: Self::Update,
@@ -34,16 +34,16 @@ pub trait StateForm: sealed::Sealed + Sized + Send + Sync + 'static {
         input: Option<ReadInput>,
     ) -> Result<Box<dyn ErasedUpdate>, Misfit>;
 
-    /// Makes the result of a run that finished.
+    /// Returns the result of a finished run.
     #[doc(hidden)]
     fn finished(self) -> Result<Self::Finished, CodecError>;
 }
 
-/// Makes an object of fields of an input that is given as JSON.
+/// Converts an input that is given as JSON into an object of fields.
 #[doc(hidden)]
 pub type ReadInput = fn(Value) -> Result<Value, JsonError>;
 
-/// Why an input or an edit is none of the graph.
+/// The reason why an input or an edit does not fit the graph.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Misfit {
@@ -65,7 +65,7 @@ impl<S: State> StateForm for S {
 
     fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Self {
         let state: Arc<dyn core::any::Any + Send + Sync> = state;
-        // Without a copy where nothing else holds it.
+        // The state is not copied if it is not shared.
         Arc::unwrap_or_clone(state.downcast::<S>().expect("the handle is one of this state's graph"))
     }
 

@@ -1,4 +1,4 @@
-//! Deleting a thread.
+//! Deletion of threads.
 
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -37,7 +37,7 @@ impl Store {
         let needed = needed.chain(others.iter().filter_map(|(_, stored)| stored.parent)).map(seq);
         let parents: BTreeMap<Seq, Option<Seq>> =
             doomed.iter().map(|(index, stored)| (seq(*index), stored.parent.map(seq))).collect();
-        // Threads that a subgraph goes on from keep their names.
+        // Threads from which a subgraph continues keep their names.
         let mut named = Vec::new();
         let also = |at: Seq| {
             let kept = &self.checkpoints[place(at)].checkpoint.frontier.kept;
@@ -85,7 +85,7 @@ impl Store {
 }
 
 impl Thread {
-    /// The remaining record of a deleted thread; `head` is its newest checkpoint that is kept.
+    /// Returns the remaining record of a deleted thread. `head` is its newest kept checkpoint.
     fn settled_at(mut self, head: usize) -> Self {
         self.work = if self.head == head {
             settle(&mut self.work);

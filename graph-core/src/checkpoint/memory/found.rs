@@ -1,4 +1,4 @@
-//! Data that is collected under the lock and folded without it.
+//! The data of a load, which is collected under the lock and folded without it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::checkpoint::{Carried, Checkpoint, Loaded};
 use crate::id::NodeName;
 use crate::state::{Change, CodecError, FieldValue, Schema, SizeLimits};
 
-/// The part of a load that needs the lock: which changes make up the values.
+/// The part of a load that needs the lock: the changes that make up the values.
 pub(super) struct Found {
     pub(super) at: usize,
     pub(super) graph: NodeName,

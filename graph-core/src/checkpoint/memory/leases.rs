@@ -51,7 +51,7 @@ impl Leases {
         Ok(renewed)
     }
 
-    /// Drops the lease of a thread that is deleted.
+    /// Drops the lease of a deleted thread.
     pub(super) fn forget(&mut self, thread: &ThreadId) {
         self.held.remove(thread);
     }

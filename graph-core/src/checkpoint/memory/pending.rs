@@ -11,10 +11,10 @@ use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
 
 impl Store {
-    /// The work on top of `base`, when that is the head of `thread`.
+    /// Returns the work on top of `base`, if that is the head of `thread`.
     fn work(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<&mut Carried, StoreError> {
         let superseded = || StoreError::Superseded { thread: thread.clone(), base };
-        // A thread that is not there has been deleted.
+        // A thread that does not exist was deleted.
         let held = self.threads.get_mut(thread).ok_or_else(superseded)?;
         if self.checkpoints[held.head].checkpoint.id == base {
             return Ok(&mut held.work);
@@ -25,7 +25,7 @@ impl Store {
         Err(Self::missing(thread, base))
     }
 
-    /// The same; `None` when the superstep on `base` is over.
+    /// Returns the work on top of `base`; `None` if the superstep on `base` is over.
     fn current_work(
         &mut self,
         thread: &ThreadId,
@@ -44,7 +44,7 @@ impl Store {
         base: CheckpointId,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError> {
-        // Where the superstep is over, the commit that follows says so.
+        // If the superstep is over, the next commit reports it.
         let Some(work) = self.current_work(thread, base)? else { return Ok(result) };
         work.failures.retain(|failure| failure.task != result.task);
         let Some(held) = work.results.iter_mut().find(|held| held.task == result.task) else {

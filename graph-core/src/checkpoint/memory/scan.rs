@@ -1,4 +1,4 @@
-//! Lists of what the in-memory saver holds.
+//! The scans of the in-memory saver.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use crate::checkpoint::{At, Checkpoint, StepRecord, StoreError, Summary, ThreadS
 use crate::id::ThreadId;
 
 impl Store {
-    /// The threads that a scan asks for, by name.
+    /// Returns the threads that a scan asks for, ordered by name.
     pub(super) fn threads(&self, scan: &ThreadScan) -> Vec<ThreadSummary> {
         let wanted = |(name, held): &(&ThreadId, &Thread)| {
             !name.is_below()
@@ -29,7 +29,7 @@ impl Store {
         threads.into_iter().map(summary).collect()
     }
 
-    /// The checkpoint that is meant and those it continues, newest first.
+    /// Returns the selected checkpoint and those that it continues, newest first.
     pub(super) fn history(
         &self,
         thread: &ThreadId,
@@ -42,7 +42,7 @@ impl Store {
         Ok(self.path(from).take(limit).map(|index| self.summary(index)).collect())
     }
 
-    /// All checkpoints that go back to the first one of a thread, newest first.
+    /// Returns all checkpoints that go back to the first one of a thread, newest first.
     pub(super) fn lineage(&self, thread: &ThreadId) -> Vec<Summary> {
         let Some(held) = self.threads.get(thread) else { return Vec::new() };
         let first = self.path(held.head).last();
@@ -58,7 +58,7 @@ impl Store {
         tree
     }
 
-    /// The checkpoint that is meant and those it continues, with what is left on top of each.
+    /// Returns the selected checkpoint and those that it continues, each with its remaining work.
     pub(super) fn steps(
         &self,
         thread: &ThreadId,

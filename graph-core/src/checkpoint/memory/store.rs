@@ -24,7 +24,7 @@ use crate::state::{FieldId, Json, Lifetime, Schema, SizeLimits};
 pub(super) struct Store {
     pub(super) schemas: HashMap<Fingerprint, Arc<Schema>>,
     pub(super) topologies: HashMap<Fingerprint, Json>,
-    /// In the store's order: the sequence number is the index plus one.
+    /// The checkpoints in the store's order: the sequence number is the index plus one.
     pub(super) checkpoints: Checkpoints,
     pub(super) by_id: HashMap<CheckpointId, usize>,
     /// The greatest id.
@@ -34,12 +34,12 @@ pub(super) struct Store {
     pub(super) changes: Changes,
 }
 
-/// The checkpoints; those that were deleted leave a gap.
+/// The checkpoints; a deleted one leaves a gap.
 #[derive(Default)]
 pub(super) struct Checkpoints(Vec<Option<Stored>>);
 
 impl Checkpoints {
-    /// The number of positions in the store's order, with those of deleted checkpoints.
+    /// Returns the number of positions in the store's order, including those of deleted checkpoints.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -81,13 +81,13 @@ pub(super) struct Stored {
 pub(super) struct Thread {
     pub(super) graph: NodeName,
     pub(super) head: usize,
-    /// On top of the head.
+    /// The unfinished work on top of the head.
     pub(super) work: Carried,
     /// The work kept on earlier checkpoints.
     pub(super) past: HashMap<usize, Carried>,
-    /// Its names for checkpoints.
+    /// The thread's names for checkpoints.
     pub(super) names: BTreeMap<CheckpointName, usize>,
-    /// That of the state at the head, where it is known.
+    /// The size of the state at the head, if it is known.
     pub(super) size: Option<StateSize>,
 }
 
@@ -97,14 +97,14 @@ impl Thread {
     }
 }
 
-/// Keeps what a barrier leaves of the work on its parent: answers and outcomes stay, for replay.
+/// Keeps the part of the work that remains after a barrier: answers and outcomes, for replay.
 pub(super) fn settle(work: &mut Carried) {
     work.results.clear();
     work.failures.clear();
     discard(work);
 }
 
-/// Keeps what stays of a superstep that is given up: results and failures, too, to be looked at.
+/// Keeps the part of the work that remains of a discarded superstep: also results and failures, for inspection.
 fn discard(work: &mut Carried) {
     work.asks.retain(|ask| ask.answer.is_some());
     work.effects.retain(|effect| effect.outcome.is_some());
@@ -123,7 +123,7 @@ impl Store {
         StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: checkpoint.to_string() }
     }
 
-    /// The checkpoint named `id` as seen from `thread`, with the thread that continued it there.
+    /// Returns the checkpoint with the id `id` as seen from `thread`, and the thread that continued it there.
     pub(super) fn seen(&self, thread: &ThreadId, id: CheckpointId) -> Result<(usize, ThreadId), StoreError> {
         let missing = || Self::missing(thread, id);
         let index = *self.by_id.get(&id).ok_or_else(missing)?;
@@ -144,7 +144,7 @@ impl Store {
         }
     }
 
-    /// The checkpoint of a thread that is meant, with the thread that continued it there.
+    /// Returns the selected checkpoint of a thread, and the thread that continued it there.
     pub(super) fn place(&self, thread: &ThreadId, at: &At) -> Result<Option<(usize, ThreadId)>, StoreError> {
         let Some(held) = self.threads.get(thread) else {
             return Ok(None);
@@ -191,7 +191,7 @@ impl Store {
         Ok(())
     }
 
-    /// The work that `thread` left on top of a checkpoint that it continued, or that is its head.
+    /// Returns the work that `thread` left on top of a checkpoint that it continued, or that is its head.
     pub(super) fn left_on(&self, index: usize, thread: &ThreadId) -> Carried {
         let thread = &self.threads[thread];
         let work = if thread.head == index { Some(&thread.work) } else { thread.past.get(&index) };
@@ -207,7 +207,7 @@ impl Store {
         Ok(Found { at: index, graph, checkpoint, schema, chains, work: self.left_on(index, continued_by) })
     }
 
-    /// Walks back from a checkpoint on `parent` until every field was found, through changes of the schema.
+    /// Walks back from a checkpoint on `parent` until every field is found, across changes of the schema.
     fn chains(
         &self,
         checkpoint: &Arc<Checkpoint>,
@@ -252,7 +252,8 @@ impl Store {
         Ok(chains)
     }
 
-    /// The size of the state at a new checkpoint on `parent`; `known` is the size at the parent, where that is known.
+    /// Returns the size of the state at a new checkpoint on `parent`. `known` is the size at the parent, if it is
+    /// known.
     fn size_after(
         &self,
         known: Option<StateSize>,
@@ -272,7 +273,7 @@ impl Store {
         let values = values(&self.chains(checkpoint, parent, &schema)?, &schema, limits);
         let size = match values {
             Ok(values) => StateSize::of(&values),
-            // Whoever reads what does not fold is told.
+            // A value that does not fold causes an error when it is read.
             Err(StoreError::Corrupt { .. }) => return Ok(StateSize::default()),
             Err(error) => return Err(error),
         };
@@ -302,7 +303,7 @@ impl Store {
         if head.is_none() && self.is_orphan(&commit.thread) {
             return Ok(Outcome::Conflict(None));
         }
-        // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
+        // Ids sort by time, so a new id is nearly always greater than all others, and needs no lookup.
         let id = commit.checkpoint.id;
         if self.newest >= Some(id) && self.by_id.contains_key(&id) {
             return Ok(self.lost(&commit, head));
@@ -358,7 +359,7 @@ impl Store {
         Ok(Outcome::New)
     }
 
-    /// Takes the size of the state on which a commit builds from its thread; `None` where it is to be found out.
+    /// Takes the size of the state on which a commit builds; `None` if it must be computed.
     fn known_size(&mut self, commit: &Commit, parent: Option<usize>) -> Option<StateSize> {
         let Some(parent) = parent else { return Some(StateSize::default()) };
         let held = self.threads.get_mut(&commit.thread).filter(|held| held.head == parent)?;
@@ -366,12 +367,12 @@ impl Store {
         held.size.take().filter(|_| schema == commit.checkpoint.schema)
     }
 
-    /// Returns `true` if it is the thread of a subgraph and the thread above it was deleted.
+    /// Returns `true` if this is the thread of a subgraph and the thread above it was deleted.
     pub(super) fn is_orphan(&self, thread: &ThreadId) -> bool {
         thread.above().is_some_and(|above| !self.threads.contains_key(&above))
     }
 
-    /// Why a commit that does not fit the head does not.
+    /// Returns the outcome of a commit that does not fit the head.
     pub(super) fn lost(&self, commit: &Commit, head: Option<usize>) -> Outcome {
         let conflict = Outcome::Conflict(head.map(|head| self.checkpoints[head].checkpoint.id));
         if let Some(&index) = self.by_id.get(&commit.checkpoint.id) {
@@ -424,7 +425,7 @@ impl Store {
 pub(super) enum Outcome {
     New,
     Already,
-    /// Of this thread.
+    /// The checkpoint of this thread was adopted.
     Adopt(usize, ThreadId),
     /// More is recorded on this head of this thread than the writer knows.
     Outrun(usize, ThreadId),

@@ -1,4 +1,4 @@
-//! Changes of the in-memory saver, and the tasks that wait for one.
+//! Write access to the in-memory saver, which wakes the tasks that wait for changes.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use std::sync::MutexGuard;
 use super::store::Store;
 use crate::checkpoint::watch::Mark;
 
-/// The store, locked to write to it. Wakes the tasks that watch when it is dropped.
+/// The store, locked for writing. When it is dropped, it wakes the tasks that watch the store.
 pub(super) struct Writing<'s>(pub(super) MutexGuard<'s, Store>);
 
 /// The number of writes, and the tasks that wait for the next one.
@@ -23,7 +23,7 @@ impl Changes {
         Mark::from_bytes(self.count.to_le_bytes())
     }
 
-    /// Wakes a task at the next write.
+    /// Registers a task to be woken at the next write.
     pub(super) fn wake(&mut self, waker: &Waker) {
         if !self.waiting.iter().any(|waiting| waiting.will_wake(waker)) {
             self.waiting.push(waker.clone());

@@ -164,8 +164,8 @@ fn a_field_of_one_superstep_is_reset_unless_written_again() {
     assert!(ephemeral.is_empty());
 }
 
-/// Read back from storage a write of one value is an overwrite, so whether two of them conflict must not
-/// depend on where the superstep was cut.
+/// The first result, read back from storage, must conflict in the same way as a live one. A write of one value is
+/// stored as an overwrite.
 #[test]
 fn a_conflict_is_the_same_when_the_first_result_was_read_back() {
     let live = Essay::update().topic("Rust");

@@ -1,7 +1,7 @@
-//! Given a state, when an event, then exactly these commands.
+//! Script tests of the machine: each event must give exactly these commands.
 //!
-//! A script is a list of events, each with the commands it gives, written as one line. A commit is written
-//! with what ran and what is next: `commit 1 [a b] then [c w]`.
+//! A script is a list of events, each with its commands written as one line. A commit is written with the nodes
+//! that ran and those that are next: `commit 1 [a b] then [c w]`.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -20,11 +20,11 @@ mod planning;
 mod races;
 mod single_tasks;
 
-/// A machine, and the topology by which its commands are spelled.
+/// A machine, and the topology that names the nodes in its commands.
 struct Play {
     machine: Machine,
     topology: Arc<Topology>,
-    /// The barrier that the driver holds: that of the latest commit command.
+    /// The driver's barrier, from the latest commit command.
     barrier: Option<Box<Barrier>>,
 }
 
@@ -61,7 +61,7 @@ impl Play {
         Self { machine, topology: Arc::clone(topology), barrier: None }
     }
 
-    /// Plays a script; each event must give exactly its line.
+    /// Runs a script; each event must give exactly its line.
     #[track_caller]
     fn script<L: Into<Line>, const N: usize>(&mut self, lines: [(L, &str); N]) {
         for (number, (line, expected)) in lines.into_iter().enumerate() {
@@ -69,7 +69,7 @@ impl Play {
         }
     }
 
-    /// Hands a line to the machine. Returns the commands that follow.
+    /// Passes a line to the machine. Returns the commands that follow.
     fn event(&mut self, line: impl Into<Line>) -> String {
         self.happens(line);
         let mut line: Vec<String> = Vec::new();
@@ -94,7 +94,7 @@ impl Play {
         line.join(", ")
     }
 
-    /// Hands a line to the machine, and takes no command.
+    /// Passes a line to the machine without taking a command.
     fn happens(&mut self, line: impl Into<Line>) {
         let barrier = |play: &mut Self| play.barrier.take().expect("a commit was asked for");
         let event = match line.into() {
@@ -114,7 +114,7 @@ impl Play {
         line
     }
 
-    /// Why each task that is next is.
+    /// Returns the causes of the next tasks.
     fn causes(&self) -> Vec<Cause> {
         let barrier = self.barrier.as_ref().expect("a commit was asked for");
         barrier.next().map(|task| task.cause.clone()).collect()
@@ -348,7 +348,7 @@ fn writes_that_cannot_be_merged_end_the_run_and_are_recorded() {
     assert_eq!(play.event(Line::Unmergeable), "record 0, stop Unmergeable");
 }
 
-/// A driver that has no such event has a bug, which must not go unnoticed.
+/// An event that is illegal in the current phase means a bug in the driver, which must be detected.
 #[cfg(debug_assertions)]
 mod illegal {
     use super::*;
@@ -433,7 +433,7 @@ fn at_most_so_many_tasks_run_at_once() {
     }
     play.script([
         (STORED, "run 0, run 1"),
-        // A task that waits for its retry keeps its place.
+        // A task that waits for its retry keeps its place in the concurrency limit.
         (retried(0, 1), "retry 0 attempt 2 after 1s"),
         (finished(1, END), "record 1, run 2"),
         (paused(2), "run 3"),
@@ -452,7 +452,7 @@ fn what_may_be_asked_depends_on_the_phase() {
     assert_eq!((play.machine.step(), play.machine.width()), (None, 0));
     play.happens(input(None));
     assert_eq!((play.machine.step(), play.machine.width()), (Some(-1), 0));
-    // The driver takes the commit, and with it the barrier.
+    // The driver takes the commit command, and the barrier with it.
     assert!(matches!(play.machine.next_command(), Some(Command::Commit(barrier)) if barrier.step == -1));
     assert_eq!((play.machine.step(), play.machine.width()), (None, 0));
     let mut play = Play::new(&diamond()).started();
@@ -460,7 +460,7 @@ fn what_may_be_asked_depends_on_the_phase() {
     assert_eq!(play.machine.task(number(1)).map(|task| task.node), play.topology.find(&"b".into()));
     assert!(play.machine.task(number(2)).is_none());
     play.event(Event::Cancel);
-    // No step is under way, and what became of its tasks is still to be told.
+    // No superstep is running, but the tasks of the last one are still available.
     assert_eq!((play.machine.step(), play.machine.width()), (None, 2));
     assert!(format!("{:?}", play.machine).contains("Stopped"));
 }

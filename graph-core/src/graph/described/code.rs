@@ -51,7 +51,7 @@ pub(super) fn checked(code: Code, outcome: Outcome) -> Code {
     })
 }
 
-/// Returns the check of an outcome that is given instead of a run.
+/// Returns the check of an outcome that replaces a run.
 pub(super) fn given(outcome: Outcome) -> GivenOutcome {
     GivenOutcome {
         fits: |route| route.is::<()>() || route.is::<JsonOutcome>(),

@@ -1,4 +1,4 @@
-//! Answers of callers: checked against their questions, and stored.
+//! Answers from callers, which are checked against their questions and stored.
 
 use std::vec::Vec;
 
@@ -12,7 +12,8 @@ use crate::run::runtime::questions::answered_by_deadline;
 use crate::run::runtime::shared::Runtime;
 use crate::state::Json;
 
-/// Checks answers against their questions and stores them. Returns the thread with them, and what they are answers to.
+/// Checks answers against their questions and stores them. Returns the thread with the answers, and the ids of the
+/// questions.
 pub(crate) async fn answer(
     runtime: &Runtime,
     thread: &ThreadId,
@@ -24,7 +25,7 @@ pub(crate) async fn answer(
     let open: Vec<&AskRecord> = loaded.asks.iter().filter(|ask| ask.is_open()).collect();
     let answers = addressed(thread, &loaded, &open, answers)?;
     for (interrupt, value) in &answers {
-        // An answer to a question that is not open is the store's to refuse: it knows why.
+        // The store rejects an answer to a question that is not open, because it knows the reason.
         let Some(ask) = open.iter().find(|ask| ask.id == *interrupt) else {
             continue;
         };
@@ -40,7 +41,7 @@ pub(crate) async fn answer(
     Ok((loaded, answered))
 }
 
-/// The answers with the questions that they are to.
+/// Returns the answers with the questions that they belong to.
 fn addressed(
     thread: &ThreadId,
     loaded: &Loaded,
@@ -69,9 +70,10 @@ fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
     RunError::WhichQuestion { thread: thread.clone(), open: open.iter().map(|ask| ask.id).collect() }
 }
 
-/// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
+/// Decodes an answer as the asking node would, so that a wrong answer is rejected before it is used.
 fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
-    // Rows of older files name no argument: which ask a key of the node's own choosing belongs to, only the node knows.
+    // Entries of older files contain no argument number. Then only the node knows which of its asks has a key of
+    // its own.
     let result = match (program.ask_of(ask), program.asks_of(ask).unwrap_or_default()) {
         (Some(described), _) => (described.check)(value),
         (None, []) => Ok(()),

@@ -1,4 +1,4 @@
-//! One attempt of a task: the node's future, polled with everything that may end it.
+//! An attempt of a task: polls the node's future together with everything that may end it.
 
 use std::boxed::Box;
 use std::mem::replace;
@@ -21,7 +21,7 @@ use crate::graph::{END, NodeId, NodeProgram, Program, Target, Targets};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
 use crate::state::{CodecError, ErasedState};
 
-/// A task's attempt. Like a future, but it borrows what it shares with others at each poll.
+/// An attempt of a task. It works like a future, but borrows shared data at each poll.
 pub(crate) struct Attempt {
     node: NodeId,
     /// `true` if the task's writes are stored or observed.
@@ -36,10 +36,10 @@ pub(crate) struct Attempt {
 }
 
 enum Phase {
-    /// Not begun: a retry waits.
+    /// The attempt has not begun, for example while a retry waits.
     Ready(Option<ErasedTask>),
     Running(Running),
-    /// A subgraph whose time is over takes in what its tasks have come to.
+    /// A subgraph whose time is over collects the results of its tasks.
     Stopping(Running, Option<Timeout>),
     /// The node finished in an earlier attempt, and only the routing is left.
     Routing(Option<Box<Done>>),
@@ -47,16 +47,16 @@ enum Phase {
 
 /// The result of an attempt.
 pub(crate) enum End {
-    /// The node finished; the targets, unless the routing failed.
+    /// The node finished, with its targets or the error of the routing.
     Finished { done: Done, targets: Result<Targets, NodeError> },
-    /// It waits for answers.
+    /// The node waits for answers.
     Paused(Vec<AskRecord>),
-    /// It failed.
+    /// The attempt failed.
     Failed(NodeError),
 }
 
 impl Attempt {
-    /// An attempt that runs the node, or its error handler.
+    /// Creates an attempt that runs the node, or its error handler.
     pub(crate) fn run(
         program: &Program,
         node: NodeId,
@@ -76,7 +76,7 @@ impl Attempt {
         }
     }
 
-    /// An attempt that only maps the route of a node that has finished.
+    /// Creates an attempt that only routes the decision of a finished node.
     pub(crate) fn route(node: NodeId, basis: Basis, done: Done) -> Self {
         let phase = Phase::Routing(Some(Box::new(done)));
         Self { node, logged: true, basis, failure: None, wait: None, timers: None, phase }
@@ -89,8 +89,8 @@ impl Attempt {
         }
     }
 
-    /// Goes on with the attempt, as [`Future::poll`](std::future::Future::poll) does. It is given the same
-    /// program and the task's own cell each time, and the driver's state where it runs inline.
+    /// Polls the attempt, like [`Future::poll`](std::future::Future::poll). It must get the same program and the
+    /// task's own cell each time, and the driver's state if it runs inline.
     pub(crate) fn poll(
         &mut self,
         program: &Program,
@@ -99,7 +99,7 @@ impl Attempt {
         current: Option<&mut CurrentState>,
     ) -> Poll<End> {
         if cell.run.is_revoked() && !self.stops_by_itself(program) {
-            // Nothing goes on that its run has given up, until whoever has it drops it.
+            // A revoked attempt is never polled again; its owner drops it.
             return Poll::Pending;
         }
         let code = program.node(self.node);
@@ -125,7 +125,7 @@ impl Attempt {
             };
             match started {
                 Ok(running) => {
-                    // The time of an attempt begins when it does, not when it was planned.
+                    // The time limit of an attempt begins with the attempt, not with its planning.
                     if self.failure.is_none() {
                         self.timers = Timers::of(&code.policy, cell);
                     }
@@ -167,7 +167,8 @@ impl Attempt {
                     let gone = NodeError::new(NodeErrorKind::Effect, EffectError::Gone { effect });
                     return Poll::Ready(End::Failed(gone));
                 }
-                // What the future still holds, a snapshot above all, goes before its result is used.
+                // The future is dropped before its result is used, because it may still hold data such as a
+                // snapshot.
                 dropped(replace(&mut self.phase, Phase::Ready(None)));
                 return Poll::Ready(self.finish(program, done, current));
             }
@@ -191,8 +192,8 @@ impl Attempt {
         self.poll(program, cell, context, current)
     }
 
-    /// Returns `true` if the attempt is a subgraph under way. A subgraph is notified when its attempt is over, and then
-    /// ends with the results of its own tasks; any other attempt is dropped.
+    /// Returns `true` if the attempt is a running subgraph. A subgraph is notified when its attempt is over, and
+    /// then ends with the results of its own tasks; any other attempt is dropped.
     pub(crate) fn stops_by_itself(&self, program: &Program) -> bool {
         matches!(self.phase, Phase::Running(_) | Phase::Stopping(..)) && self.is_subgraph(program)
     }
@@ -201,12 +202,12 @@ impl Attempt {
         program.node(self.node).subgraph.is_some() && self.failure.is_none()
     }
 
-    /// Returns how an attempt ends whose node gave `done`, without running it.
+    /// Returns the end of an attempt whose node returned `done`, without running the node.
     pub(crate) fn given(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
         Self::route(node, Basis::snapshot(state), Done::default()).finish(program, done, None)
     }
 
-    /// Returns how the routing of a finished node ends.
+    /// Returns the result of routing a finished node.
     pub(crate) fn routed(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
         Self::route(node, Basis::snapshot(state), Done::default()).map(program, done, None)
     }
@@ -241,7 +242,7 @@ impl Attempt {
 
     /// Maps the decision and the branches to targets.
     fn map(&self, program: &Program, mut done: Done, current: Option<&mut CurrentState>) -> End {
-        // Most nodes decide nothing.
+        // Most nodes make no decision.
         if !program.node(self.node).decides() && done.record().handled.is_none() {
             return End::Finished { done, targets: Ok(END) };
         }
@@ -292,7 +293,7 @@ impl Attempt {
 }
 
 impl Drop for Attempt {
-    /// Also drops what a node had on its way when its attempt was given up.
+    /// Also drops events that a node was about to emit when its attempt was abandoned.
     fn drop(&mut self) {
         dropped(replace(&mut self.phase, Phase::Ready(None)));
     }
@@ -307,7 +308,7 @@ impl Program {
         &self.nodes[node.index()]
     }
 
-    /// Checks that a map returned handles of this graph.
+    /// Checks that a map returned handles of this graph only.
     fn own(&self, targets: &Targets) -> Result<(), NodeError> {
         let foreign = |target: &Target| target.graph != self.graph;
         if targets.as_slice().iter().any(foreign) {

@@ -1,4 +1,4 @@
-//! The state that branches decide on: the snapshot with the writes of their own node, and of no sibling.
+//! The state on which branches decide: the snapshot with the writes of their own node, without those of siblings.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -10,23 +10,23 @@ use crate::error::NodeError;
 use crate::node::Done;
 use crate::state::{ErasedState, ErasedUpdate, Indexes, Lifetime, Schema};
 
-/// The state that the branches of a task decide on, before the task's own writes.
+/// The state on which the branches of a task decide, before the task's own writes.
 #[derive(Default)]
 pub(crate) enum Basis {
     /// The node has no branches.
     #[default]
     Nothing,
-    /// The state of the driver. The task is alone in its superstep, so its writes are merged before the barrier, and
+    /// The driver's state. The task is alone in its superstep, so its writes are merged before the barrier, and
     /// nothing is copied.
     Current,
-    /// A snapshot that other tasks see as well: the writes are applied to a copy.
+    /// A snapshot that other tasks use too, so the writes are applied to a copy.
     Shared { snapshot: Arc<dyn ErasedState>, copies: Arc<Copies> },
 }
 
-/// Copies of a superstep's snapshot that no branch decides on at the moment.
+/// Copies of a superstep's snapshot that no branch currently uses.
 ///
-/// A task that has decided puts back the fields that it wrote, so a wide superstep copies its state once for each
-/// thread, and then only what is written.
+/// After its decision, a task restores the fields that it wrote. So a wide superstep copies the whole state only
+/// once per thread, and after that only the written fields.
 #[derive(Default)]
 pub(crate) struct Copies(Mutex<Vec<Arc<dyn ErasedState>>>);
 
@@ -36,7 +36,7 @@ impl Basis {
         Self::Shared { snapshot, copies: Arc::default() }
     }
 
-    /// Decides on the state with the writes of `done`; `current` is the state of the driver, where that is at hand.
+    /// Decides on the state with the writes of `done`. `current` is the driver's state, if it is available.
     pub(crate) fn decide<R>(
         &self,
         done: &mut Done,
@@ -86,7 +86,7 @@ impl Copies {
         let state = Arc::get_mut(&mut copy).expect("a copy has one user at a time");
         state.apply(&mut Indexes::default(), writes, &|_| true);
         let decided = decide(state);
-        // A panic of a reducer or a branch drops the copy instead.
+        // If a reducer or a branch panics, the copy is dropped instead.
         for index in 0..update.len() {
             state.copy_field(update.shape(index).0, snapshot);
         }

@@ -1,4 +1,4 @@
-//! Where a run begins: from a verb and the thread's head to the machine's first event.
+//! The start of a run: turns a request and the thread's head into the machine's first event.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -36,7 +36,7 @@ use crate::run::runtime::shared::Runtime;
 use crate::state::{Json, LoggedWrite};
 use crate::store::Store;
 
-/// Carries out a caller's order, from its first look at the thread to the end of the run.
+/// Carries out a caller's order, from reading the thread to the end of the run.
 pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
     if order.thread.is_below() {
         return Err(RunError::Subgraph { thread: order.thread });
@@ -50,7 +50,7 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
     }
 }
 
-/// The same, for whoever may run the thread.
+/// Carries out an order after its lease, if any, was acquired.
 pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
     let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut order;
     runtime.register().await?;
@@ -75,7 +75,7 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
         metadata.extend(loaded.checkpoint.of_request());
     }
     if let Verb::Answer(answers) = verb {
-        // Before the answer is stored, which is used once.
+        // This is checked before the answer is stored, because an answer is used once.
         if let Some(loaded) = &loaded {
             runtime.check_change(thread, &loaded.checkpoint, false)?;
         }
@@ -85,15 +85,15 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
     perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
 }
 
-/// The data that a run begins with, beside its order.
+/// The data with which a run begins, in addition to its order.
 pub(crate) struct Beginning {
     pub(crate) run: RunId,
     pub(crate) log: Option<Arc<EventLog>>,
     /// The thread's head, answers included.
     pub(crate) loaded: Option<Loaded>,
-    /// Where the writes are collected that a subgraph gives back.
+    /// Collects the writes that a subgraph returns.
     pub(crate) delta: Option<Delta>,
-    /// The attempt that runs it, where it is a subgraph.
+    /// The attempt that runs it, if it is a subgraph.
     pub(crate) around: Option<Around>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) async fn perform(
     ended
 }
 
-/// A driver that has not begun, and what it is to do.
+/// Creates a driver that has not begun, and its first event.
 pub(crate) fn driver(
     runtime: &Arc<Runtime>,
     order: Order,
@@ -205,11 +205,11 @@ pub(crate) fn driver(
 }
 
 impl Driver {
-    /// Takes a checkpoint's state as the last barrier's.
+    /// Uses a checkpoint's state as that of the last barrier.
     fn stand_on(&mut self, loaded: &Loaded) -> Result<(), ThreadError> {
         let program = &self.runtime.program;
         let (state, older) = state_of(program, loaded)?;
-        // By their values, whatever wrote them: an edit or an input may lie in between.
+        // The fields are found by their values, because an edit or an input may have come in between.
         self.base.ephemeral = set_fields(&*state, &*program.initial, &self.runtime.one_step_fields);
         self.base.state = CurrentState::new(state);
         self.base.older = older;
@@ -219,11 +219,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes a checkpoint with the unfinished work on top of it.
+    /// Restores a checkpoint with its unfinished work.
     pub(crate) fn restore(&mut self, loaded: Loaded) -> Result<Restored, RunError> {
         let mut ours = Vec::new();
         if self.base.checkpoint == Some(loaded.checkpoint.id) {
-            // The same superstep once more: what this run finished and nobody recorded stays finished.
+            // The same superstep is repeated. Tasks that this run finished stay finished, even if no result was
+            // recorded.
             ours = std::mem::take(&mut self.superstep.slots);
         } else {
             self.stand_on(&loaded)?;
@@ -239,7 +240,7 @@ impl Driver {
         let (tasks, joins) = restore(&program.topology, frontier, decode).map_err(ThreadError::from)?;
         self.superstep.slots.clear();
         self.superstep.slots.resize_with(tasks.len(), Slot::default);
-        // Looked up by task: a wide superstep has as many results as tasks.
+        // Results are looked up by task, because a wide superstep has as many results as tasks.
         let results: HashMap<_, _> = loaded.results.iter().map(|result| (result.task, result)).collect();
         let mut asks = by_task(&loaded.asks, |ask| ask.task);
         let mut effects = by_task(&loaded.effects, |effect| effect.id.task);
@@ -255,7 +256,7 @@ impl Driver {
             let task = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
             slot.rare().asks = asks.remove(&task).unwrap_or_default();
             slot.rare().effects = effects.remove(&task).unwrap_or_default();
-            // What another version of the state wrote cannot be mapped: the task runs again, with its journal.
+            // Writes of another version of the state cannot be mapped, so the task runs again, with its journal.
             if let Some(result) = results.get(&task).filter(|result| fields.carries(&result.writes)) {
                 slot.output = Some(stored_output(&program, &loaded, &fields, result)?);
                 slot.targets.clone_from(&result.targets);
@@ -271,7 +272,7 @@ impl Driver {
                 slot.targets = slot_of_ours.targets.take();
                 slot.rare().failure = slot_of_ours.rare().failure.take();
             }
-            // A node that failed for good is not tried again where its handler goes on.
+            // A failed node is not retried if its error handler continues the task.
             if let Some(failure) = failures.get(&task)
                 && program.node(planned.node).handler.is_some()
             {
@@ -291,7 +292,7 @@ impl Driver {
     }
 }
 
-/// The position of a task among those that are next, unless it is START.
+/// Returns the position of a task among the next ones, unless it is START.
 fn pending(loaded: &Loaded, task: TaskId) -> Option<TaskNumber> {
     let Loaded { checkpoint, .. } = loaded;
     let mut next = TaskNumber::all().zip(&checkpoint.frontier.tasks);

@@ -1,4 +1,4 @@
-//! Nodes whose results are used again: looked up before they run, kept after.
+//! The node cache: results are looked up before a node runs, and stored afterwards.
 
 use std::boxed::Box;
 use std::string::{String, ToString};
@@ -14,7 +14,7 @@ use crate::node::{CachePolicy, Done, ErasedTask, Record, Running};
 use crate::state::{CodecError, ErasedState, LoggedWrite};
 use crate::store::Store;
 
-/// The namespace of what nodes returned; the graph's name and the node's follow.
+/// The namespace of cached results; the names of the graph and the node follow.
 pub(crate) const ROOT: &str = "node cache";
 
 /// The part of a node's result that the cache keeps.
@@ -24,7 +24,7 @@ struct CachedResult {
     route: Option<RouteRecord>,
 }
 
-/// Starts a node whose result may be known. A cache that fails is as good as none.
+/// Starts a node that has a cache policy. If the cache fails, the node runs as without one.
 pub(crate) fn start(
     policy: &CachePolicy,
     store: &Store,
@@ -53,7 +53,7 @@ pub(crate) fn start(
                 Some(time) => store.put_for(&namespace, &key, &kept, time).await,
                 None => store.put(&namespace, &key, &kept).await,
             };
-            // The node did its work, whether or not that can be kept.
+            // The node has done its work even if the result cannot be stored.
             drop(put);
         }
         Ok(done)
@@ -68,8 +68,8 @@ fn key(policy: &CachePolicy, schema: Fingerprint, task: &ErasedTask) -> Result<S
 }
 
 impl CachedResult {
-    /// Returns the part of `done` that the cache keeps; `None` for a subgraph that keeps its state, since its runs do
-    /// not repeat each other.
+    /// Returns the part of `done` that the cache stores; `None` for a subgraph that keeps its state, because its
+    /// runs do not repeat each other.
     fn of(done: &Done, router: Option<&Router>) -> Result<Option<Self>, CodecError> {
         if done.record().kept.is_some() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The barrier as the driver does it: merge, log, store.
+//! The driver's part of the barrier: merges, logs and stores a superstep.
 
 use std::boxed::Box;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use crate::state::{Change, CodecError, ErasedUpdate, FieldId, Json, Op, caught};
 use tokio_util::sync::CancellationToken;
 
 impl Driver {
-    /// Merges and stores a superstep, and takes the outcome to the machine.
+    /// Merges and stores a superstep, and reports the outcome to the machine.
     pub(crate) async fn commit(&mut self, barrier: Box<Barrier>) -> Result<(), RunError> {
         let committed = match self.merge_superstep(&barrier) {
             Ok(None) => Committed::New,
@@ -44,7 +44,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
+    /// Merges the superstep's writes into the state, and creates the checkpoint to store, if there is a saver.
     fn merge_superstep(&mut self, barrier: &Barrier) -> Result<Option<Arc<Checkpoint>>, RunError> {
         let overwrites = match self.superstep.slots.len() {
             0 | 1 => Overwrites::default(),
@@ -67,8 +67,8 @@ impl Driver {
         self.checkpoint(barrier, changes).map(Some)
     }
 
-    /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
-    /// begin at the same place.
+    /// Records the checkpoints from which subgraphs that keep their state continue. Each kept state may be used
+    /// once in a superstep, because two runs would start from the same checkpoint.
     fn keep_subgraphs(&mut self) -> Result<(), RunError> {
         let mut all = self
             .superstep
@@ -98,7 +98,7 @@ impl Driver {
         (0u32..).zip(updates).filter_map(|(task, update)| Some((task, update?)))
     }
 
-    /// Applies the updates; returns the fields that lived for one superstep and are now reset.
+    /// Applies the updates. Returns the fields that lived for one superstep and are now reset.
     fn merge(&mut self, barrier: &Barrier, overwrites: &Overwrites) -> Result<Vec<FieldId>, RunError> {
         let one_step = &self.runtime.one_step_fields;
         let mut written = Vec::new();
@@ -130,7 +130,8 @@ impl Driver {
                 message: self.secrets().hide_text(&panic),
             });
         }
-        // An input checkpoint changes nothing, so what was set before it stays so until START has merged it.
+        // An input checkpoint changes nothing, so fields that were set before it stay set until START has merged
+        // the input.
         if one_step.is_empty() || barrier.source == Source::Input {
             return Ok(Vec::new());
         }
@@ -224,15 +225,15 @@ impl Driver {
                 self.base.step = step;
                 self.base.older = None;
             }
-            // The state is merged with what does not count, and what was not recorded went into the checkpoint: all
-            // of it is read again.
+            // The state was merged from results that do not count, and unrecorded results went into the checkpoint,
+            // so everything is read again.
             Committed::Outrun(_) => self.base.checkpoint = None,
             Committed::Adopt(_) | Committed::Conflict { .. } => {}
         }
         Ok(committed)
     }
 
-    /// Reports a barrier that was passed. An input has changed nothing yet at its own.
+    /// Reports a completed barrier. At the barrier of an input, the input has changed nothing yet.
     fn stored(&self, barrier: &Barrier) {
         if barrier.source != Source::Input {
             self.values();
@@ -245,7 +246,7 @@ impl Driver {
         });
     }
 
-    /// The node of a task at the barrier.
+    /// Returns the node of a task at the barrier.
     fn merged_node(&self, barrier: &Barrier, task: u32) -> NodeName {
         let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
         self.runtime.program.topology.node_name(node).clone()

@@ -1,4 +1,4 @@
-//! The state that a driver owns.
+//! The state that the driver owns.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ impl CurrentState {
         Self { state, indexes: Indexes::default() }
     }
 
-    /// A snapshot of it.
+    /// Returns a snapshot of the state.
     pub(crate) fn share(&self) -> Arc<dyn ErasedState> {
         Arc::clone(&self.state)
     }
 
-    /// The state and its indexes, to write into. A snapshot that is still held keeps its value: the state is then
-    /// copied first.
+    /// Returns the state and its indexes for writing. If a snapshot is still in use, the state is copied first, so
+    /// that the snapshot does not change.
     pub(crate) fn writable(&mut self) -> (&mut dyn ErasedState, &mut Indexes) {
         if Arc::strong_count(&self.state) > 1 {
             self.state = self.state.duplicate();

@@ -1,4 +1,4 @@
-//! The driver: carries out the machine's commands. The one loop behind run, resume, answer and fork.
+//! The driver, which carries out the machine's commands. It is the one loop of run, resume, answer and fork.
 
 use std::boxed::Box;
 use std::future::pending;
@@ -35,7 +35,7 @@ use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::shared::Runtime;
 use crate::state::{ErasedState, FieldId};
 
-/// Something on its way to the saver, and whether it is what counts.
+/// A record that is being stored. Its result is `true` if the record counts.
 type Recording = BoxFuture<'static, Result<bool, StoreError>>;
 
 /// Drives one run.
@@ -44,7 +44,7 @@ pub(crate) struct Driver {
     pub(crate) machine: Machine,
     pub(crate) cell: Arc<RunCell>,
     pub(crate) log: Option<Arc<EventLog>>,
-    /// Keeps what nodes emit, where that is stored.
+    /// Stores the events that nodes emit, if they are kept.
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) stops: Stops,
     clock: Option<Box<StepClock>>,
@@ -52,29 +52,29 @@ pub(crate) struct Driver {
     pub(crate) superstep: Superstep,
     /// The input, until START has merged it. Its logged form is empty without a saver or an observer.
     pub(crate) input: Option<Done>,
-    /// Which input the run was given; `None` for one that was given none, and for a subgraph's.
+    /// The input that the run was given; `None` for a run without one, and for a subgraph's run.
     pub(crate) given: Option<GivenInput>,
     pub(crate) tasks: Tasks,
-    /// Results and failures on their way to the saver.
+    /// Results and failures that are being stored.
     pub(crate) records: FuturesUnordered<Recording>,
-    /// The writes that this run returns to the graph around it, if it is a subgraph's.
+    /// The writes that this run returns to the surrounding graph, if it is a subgraph's run.
     pub(crate) delta: Option<Delta>,
-    /// Set where nothing runs: the superstep's outcomes are given by an edit.
+    /// The given outcomes of a superstep in an edit, in which no node runs.
     pub(crate) as_nodes: Option<Box<AsNodes>>,
-    /// Why the superstep could not be merged.
+    /// The reason why the superstep could not be merged.
     pub(crate) unmergeable: Option<RunError>,
 }
 
-/// The last barrier, which the running superstep stands on.
+/// The last barrier, on which the running superstep is based.
 pub(crate) struct Base {
-    /// Its checkpoint; `None` without a saver, and before the first.
+    /// The checkpoint; `None` without a saver, and before the first one.
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) step: i64,
     pub(crate) state: CurrentState,
-    /// Fields that live for one superstep and are set: the next barrier resets them.
+    /// The fields that live for one superstep and are set. The next barrier resets them.
     pub(crate) ephemeral: Vec<FieldId>,
-    /// Set when the checkpoint was written under another schema: the next one must hold every field, and results on
-    /// top of this one are stored as its schema has them.
+    /// The map between the schemas, if the checkpoint was written under another schema. The next checkpoint must
+    /// then contain every field, and results on top of this one are stored in its schema.
     pub(crate) older: Option<FieldMap>,
 }
 
@@ -84,15 +84,15 @@ pub(crate) struct Superstep {
     pub(crate) slots: Vec<Slot>,
     /// The results that were recorded when the checkpoint was read, and those that this driver has added.
     pub(crate) recorded: Recorded,
-    /// The state that its branches decide on, where several tasks have some.
+    /// The state on which branches decide, if several tasks have branches.
     copies: Option<Arc<Copies>>,
-    /// A cell of the last superstep, to be used again.
+    /// A cell of the last superstep, for reuse.
     spare: Option<Arc<TaskCell>>,
     span: Span,
 }
 
 impl Superstep {
-    /// Everything that this driver knows to be recorded of it.
+    /// Returns all records of this superstep that the driver knows.
     pub(crate) fn known(&self) -> Recorded {
         let mut all = self.recorded;
         let cells = self.slots.iter().filter_map(|slot| slot.cell.as_ref());
@@ -175,7 +175,7 @@ impl Driver {
             }
             result => result,
         };
-        // A store that fails ends the run while tasks are under way.
+        // If the store fails, the run ends while tasks are still running.
         self.cell.revoke();
         drop(self.tasks.abort(&self.base.state).await);
         match &result {
@@ -221,7 +221,7 @@ impl Driver {
         self.cell.saver.is_some() || self.log.is_some() || self.delta.is_some()
     }
 
-    /// Prepares for the superstep behind a barrier.
+    /// Prepares the superstep after a barrier.
     pub(crate) async fn next_superstep(&mut self) {
         let Superstep { slots, recorded, spare, .. } = &mut self.superstep;
         *spare = slots.first_mut().and_then(|slot| slot.cell.take());
@@ -229,7 +229,7 @@ impl Driver {
         slots.resize_with(self.machine.width(), Slot::default);
         *recorded = Recorded::default();
         self.superstep_begins();
-        // A run of nodes that never wait must not starve its neighbours.
+        // A run of nodes that never wait must not starve other tasks of the runtime.
         tokio::task::coop::consume_budget().await;
     }
 
@@ -246,7 +246,8 @@ impl Driver {
 
     /// Continues from a checkpoint that another driver of this run wrote, or with results that it recorded.
     async fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
-        // What this driver has merged and not stored does not count, and the other one may be several supersteps ahead.
+        // State that this driver has merged but not stored does not count, and the other driver may be several
+        // supersteps ahead.
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
             && self.base.checkpoint != Some(loaded.checkpoint.id)
         {
@@ -271,7 +272,7 @@ impl Driver {
         self.keep_secrets_off_tape();
     }
 
-    /// Has the values of secret fields left out of what is recorded of the run, and of what is looked for in a recording.
+    /// Redacts the values of secret fields in recordings of the run, and in lookups of recordings.
     fn keep_secrets_off_tape(&self) {
         let Some(deck) = &self.cell.deck else { return };
         let schema = &self.runtime.program.schema;
@@ -310,7 +311,7 @@ impl Driver {
                 let known = slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects)));
                 let mut spare = self.superstep.spare.take();
                 match spare.as_mut().and_then(Arc::get_mut) {
-                    // Nothing of the task it was made for is left that could mistake it for its own.
+                    // The cell contains nothing that the previous task could use by mistake.
                     Some(cell) => cell.renew(facts, known),
                     None => spare = Some(Arc::new(TaskCell::new(Arc::clone(&self.cell), facts, known))),
                 }
@@ -341,7 +342,7 @@ impl Driver {
         self.tasks.start(Running { task, attempt, cell: Some(cell), run, span });
     }
 
-    /// The state that the branches of a node decide on.
+    /// Returns the state on which the branches of a node decide.
     fn basis(&mut self, node: NodeId) -> Basis {
         if self.runtime.program.node(node).branches.is_empty() {
             Basis::Nothing
@@ -353,8 +354,8 @@ impl Driver {
         }
     }
 
-    /// Waits until a task ends, the caller cancels, the superstep's time is up, or the saver has another driver's
-    /// result.
+    /// Waits until a task ends, the caller cancels, the superstep's time is over, or the saver reports another
+    /// driver's result.
     async fn next_event(&mut self) -> Result<Event, RunError> {
         loop {
             let cancelled = async {
@@ -385,7 +386,7 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// A run that is dropped is cancelled: its tasks are aborted, and what they left behind starts no effect.
+    /// Cancels a run that is dropped: its tasks are aborted, and their remaining code starts no effects.
     fn drop(&mut self) {
         self.cell.revoke();
     }

@@ -1,4 +1,4 @@
-//! Editing: an update on top of a checkpoint, as a checkpoint of its own.
+//! Edits, which store an update as a checkpoint on top of another one.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ pub(crate) async fn edit(
     put_on_top(runtime, thread, &loaded, id, Some(update), carried).await
 }
 
-/// Drops what is next.
+/// Drops the next tasks.
 pub(crate) async fn discard(runtime: &Runtime, thread: &ThreadId) -> Result<CheckpointId, ThreadError> {
     let mut loaded = head(runtime, thread).await?;
     if loaded.checkpoint.frontier.nodes().any(NodeName::is_start) {
-        // The input that waits is dropped, too: its request has not begun.
+        // An input that waits is dropped too, because its request has not begun.
         loaded.checkpoint.metadata.remove(IDEMPOTENCY_KEY);
     }
     let kept = std::mem::take(&mut loaded.checkpoint.frontier.kept);
@@ -61,7 +61,7 @@ async fn head(runtime: &Runtime, thread: &ThreadId) -> Result<Loaded, ThreadErro
     loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))
 }
 
-/// Stores an update on top of a thread's head, with what is next there.
+/// Stores an update on top of a thread's head, and keeps the next tasks.
 pub(crate) async fn put_on_top(
     runtime: &Runtime,
     thread: &ThreadId,
@@ -132,8 +132,8 @@ fn changes(
     changes.map_err(|reason| ThreadError::Encode { what: "the edit".into(), reason })
 }
 
-/// Returns the head's frontier: its next tasks stay next. An input that waits for START names fields, so it is
-/// converted to the program's schema.
+/// Returns the head's frontier, because the next tasks stay the same. An input that waits for START refers to
+/// fields, so it is converted to the program's schema.
 fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Frontier, ThreadError> {
     let codec = |reason: CodecError| ThreadError::Encode { what: "the edit".into(), reason };
     let mut frontier = loaded.checkpoint.frontier.clone();
@@ -149,14 +149,14 @@ fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Fro
     Ok(frontier)
 }
 
-/// The program as what an edit takes along is carried to.
+/// The program as the target to which an edit carries work.
 pub(crate) struct Own<'p> {
     pub(crate) program: &'p Program,
     pub(crate) fields: &'p FieldMap,
 }
 
 impl Onto for Own<'_> {
-    /// A task whose result is of another version of the state runs again, with its journal.
+    /// A task whose result belongs to another version of the state runs again, with its journal.
     fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
         self.fields.carries(stored).then(|| self.fields.own_writes(stored))
     }
@@ -167,14 +167,14 @@ impl Onto for Own<'_> {
     }
 }
 
-/// The settings of a driver that edits as nodes: its checkpoint is an update.
+/// The settings of a driver that edits as nodes. Its checkpoint is an update.
 pub(crate) struct AsNodes {
-    /// The checkpoint whose unfinished tasks are next again: their finished work is kept.
+    /// The checkpoint whose unfinished tasks stay next, with their finished work.
     pub(crate) onto: Option<Loaded>,
 }
 
 impl AsNodes {
-    /// Returns the stored work of tasks that are still next.
+    /// Returns the stored work of the tasks that are still next.
     pub(crate) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
         let Some(loaded) = &self.onto else {
             return Carried::default();

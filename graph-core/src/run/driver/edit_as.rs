@@ -1,4 +1,4 @@
-//! Edits as nodes: each is given an outcome, in the place of its run.
+//! Edits as nodes: a given outcome replaces the run of each node.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::run::runtime::outcome::InputStatus;
 use crate::run::runtime::shared::Runtime;
 use crate::state::ErasedUpdate;
 
-/// A node of an edit, with its result and where it leads.
+/// A node of an edit, with its result and its targets.
 struct AsNode {
     node: NodeId,
     done: Done,
@@ -60,7 +60,7 @@ pub(crate) async fn edit_as_last(
     driver.edit_as(Some(loaded), &ran, restored, nodes).await
 }
 
-/// Reads the thread's head. Returns a driver on it, and what is next there.
+/// Reads the thread's head. Returns a driver for it, and the next tasks.
 async fn restore(
     runtime: &Arc<Runtime>,
     thread: &ThreadId,
@@ -91,7 +91,7 @@ impl Driver {
         self.runtime.program.topology.node_name(node).clone()
     }
 
-    /// A node with the outcome that it was given.
+    /// Creates a node of an edit from its given outcome.
     fn given(&self, node: &Selected, outcome: Outcome) -> Result<AsNode, RunError> {
         let program = &self.runtime.program;
         let node = self.runtime.selected(node)?.expect("an edit names one node");
@@ -111,7 +111,7 @@ impl Driver {
         self.leads(node, Attempt::given(program, node, self.base.state.share(), outcome))
     }
 
-    /// The node that ran last once more, with the decision that it made and another update.
+    /// Returns the node that ran last, with the decision that it made and another update, once per task.
     fn last(&self, ran: &[TaskRecord], update: Box<dyn ErasedUpdate>) -> Result<Vec<AsNode>, RunError> {
         let program = &self.runtime.program;
         let mut candidates: Vec<NodeName> = Vec::new();
@@ -127,7 +127,7 @@ impl Driver {
         let codec = |reason| RunError::Encode { what: "the edit".into(), reason };
         let mut update = Some(update);
         let mut nodes = Vec::with_capacity(ran.len());
-        // The update is the first task's; the others of the node have nothing to write.
+        // The first task gets the update; the other tasks of the node write nothing.
         for task in ran {
             let update = match update.take() {
                 Some(update) => update,
@@ -160,7 +160,7 @@ impl Driver {
         }
     }
 
-    /// Makes the edit: stores results of some of the next tasks, or passes the barrier of a superstep that is over.
+    /// Makes the edit: stores the results of some of the next tasks, or passes the barrier of a complete superstep.
     async fn edit_as(
         mut self,
         loaded: Option<Loaded>,
@@ -205,7 +205,7 @@ impl Driver {
         }
     }
 
-    /// Stores results of some of the next tasks, as an edit of its own.
+    /// Stores the results of some of the next tasks as an edit.
     async fn put_results(
         mut self,
         loaded: &Loaded,
@@ -240,15 +240,15 @@ impl Driver {
         edited.map_err(RunError::from)
     }
 
-    /// Passes the barrier of a superstep in which nothing is left to run.
+    /// Passes the barrier of a superstep with no task left to run.
     async fn pass_barrier(mut self, restored: Restored) -> Result<CheckpointId, RunError> {
         self.machine.handle(Event::Begin(Begin::Resume(restored)));
-        // It passes its barrier, and goes no further.
+        // The driver passes this barrier and stops.
         self.machine.handle(Event::Drain);
         loop {
             match self.machine.next_command().expect("a machine that nothing waits for goes on to its end") {
                 Command::Commit(barrier) => self.commit(barrier).await?,
-                // An edit is made on what its caller has seen.
+                // An edit applies only to the checkpoint that its caller has read.
                 Command::Adopt(_) | Command::Stop(Ending::Superseded) => {
                     let thread = self.cell.thread.clone();
                     return Err(RunError::Superseded { thread, input: InputStatus::NotGiven });
@@ -257,7 +257,7 @@ impl Driver {
                     return Err(self.unmergeable.take().expect("the barrier left its error"));
                 }
                 Command::Stop(_) => break,
-                // Results that cannot be merged are no results of an edit.
+                // If results cannot be merged, the edit stores none.
                 Command::Record { .. } => {}
                 command => unreachable!("every task of an edit has its outcome: {command:?}"),
             }
@@ -273,7 +273,7 @@ impl Driver {
     }
 }
 
-/// The tasks that led to what is next: those of the last superstep, behind all edits.
+/// Returns the tasks that led to the next ones: those of the last superstep, before all edits.
 async fn last_ran(
     runtime: &Runtime,
     thread: &ThreadId,
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// It was reported as made, with the checkpoint that it was to be made on, and was not there.
+    /// Such an edit used to be reported as made, with its checkpoint, but was not stored.
     #[test]
     fn an_edit_that_another_driver_overtakes_is_superseded() {
         let mut g = StateGraph::<Log>::new("g");

@@ -1,4 +1,4 @@
-//! Ends a run: takes in running attempts, stores the remaining results, and reports to the caller.
+//! The end of a run: collects running attempts, stores the remaining results, and reports to the caller.
 
 use std::mem::take;
 use std::vec::Vec;
@@ -20,8 +20,8 @@ use crate::run::runtime::event::EventKind;
 use crate::run::runtime::outcome::{InputStatus, Interrupt, Status};
 
 impl Driver {
-    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
-    /// cancelled counts: results are recorded, questions are asked.
+    /// Cancels the running attempts, and waits until they have stopped. Attempts that ended before they could be
+    /// cancelled count: their results are recorded, and their questions are asked.
     pub(crate) async fn abort(&mut self) {
         self.cell.revoke();
         for Attempted { task, cell, end, .. } in self.tasks.abort(&self.base.state).await {
@@ -29,13 +29,13 @@ impl Driver {
             match end {
                 End::Finished { done, targets } => self.keep(task, done, targets.ok()),
                 End::Paused(asks) => self.superstep[task].rare().open = asks,
-                // The first failure is the caller's.
+                // The first failure is reported to the caller.
                 End::Failed(_) => {}
             }
         }
     }
 
-    /// The nodes of the tasks that have neither finished nor asked, in merge order.
+    /// Returns the nodes of the tasks that have neither finished nor asked, in merge order.
     fn unfinished(&self) -> Vec<NodeName> {
         let asks = |slot: &Slot| slot.rare.as_ref().is_some_and(|rare| !rare.open.is_empty());
         let open = TaskNumber::all()
@@ -45,7 +45,7 @@ impl Driver {
     }
 
     pub(crate) async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
-        // Results of another driver count as much as ours here: both are of finished tasks.
+        // Here, another driver's results count like our own, because both belong to finished tasks.
         let mut all_ours = true;
         while let Some(counts) = self.records.next().await {
             all_ours &= counts?;
@@ -73,7 +73,7 @@ impl Driver {
                 self.unfinished_joins();
                 Status::Finished
             }
-            // Nobody asks: a subgraph stopped.
+            // There is no question, because a subgraph stopped for another reason.
             Ending::Interrupted if interrupts.is_empty() => {
                 let stopped = Surroundings::of(&self.cell).stopped.take();
                 stopped.expect("a task that pauses asks, or says why its subgraph stopped")
@@ -117,8 +117,8 @@ impl Driver {
         })
     }
 
-    /// Checks that the result of the one task that ran is what the thread has of it. A result that comes after its
-    /// superstep was committed has no effect.
+    /// Checks that the thread has the result of the single task that ran. A result that comes after its superstep
+    /// was committed has no effect.
     async fn check_recorded(&mut self, all_ours: bool) -> Result<(), RunError> {
         let thread = &self.cell.thread;
         let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;

@@ -1,4 +1,4 @@
-//! The outcomes that an edit gives to nodes, in the place of their runs.
+//! The outcomes that an edit gives to nodes, which replace their runs.
 
 use std::boxed::Box;
 
@@ -13,7 +13,7 @@ use crate::node::{Done, JsonOutcome, Output};
 use crate::run::runtime::error::ThreadError;
 use crate::state::{ErasedUpdate, Json, JsonError, JsonState, Logged, LoggedWrite, Misfit, Op, suggestion};
 
-/// A node, with the outcome that an edit gives to it.
+/// A node, with the outcome from an edit.
 pub(crate) struct Given {
     pub(crate) node: Selected,
     pub(crate) outcome: Outcome,
@@ -25,7 +25,7 @@ pub(crate) enum Outcome {
     Json(JsonOutcome),
 }
 
-/// Makes the outcome of a node of what was given as JSON.
+/// Converts an outcome given as JSON into the outcome of a node.
 pub(super) fn read(
     program: &Program,
     code: &NodeProgram,
@@ -33,7 +33,7 @@ pub(super) fn read(
     outcome: JsonOutcome,
 ) -> Result<Done, ThreadError> {
     if code.given.is_some() {
-        // The node is described by data, and takes it as it is.
+        // A node that is described by data takes the JSON unchanged.
         return Ok(Output::<JsonState, _>::routed(outcome).into());
     }
     let JsonOutcome { update, overwrite, route, items } = outcome;

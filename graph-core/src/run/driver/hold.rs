@@ -1,4 +1,4 @@
-//! Runs that hold their thread: the lease is taken before the run begins, renewed while it runs, and given back.
+//! Runs with a lease: it is acquired before the run begins, renewed during the run, and released afterwards.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::run::runtime::shared::Runtime;
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 impl Lease {
-    /// Carries out an order while it holds the thread.
+    /// Carries out an order while holding the lease of the thread.
     pub(crate) async fn hold(self, runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
         let saver = runtime.saver.clone().ok_or(ThreadError::NoCheckpointer)?;
         let lease = self.acquire(&*saver, &order.thread).await?;
@@ -34,15 +34,16 @@ impl Lease {
         };
         order.stops.cancel = Some(stop.clone());
         let keeper = Keeper::start(saver, lease, stop);
-        // A run is large, and most hold no lease.
+        // The future is boxed because it is large, and most runs hold no lease.
         let ended = Box::pin(begin(Arc::new(runtime), order)).await;
         match (ended, keeper.end().await) {
-            // What it was told is that it was stopped, or that somebody was faster: this is why.
+            // The run only reports that it was stopped, or that another run was faster. The lost lease is the
+            // cause.
             (
                 Ok(Ended { status: Status::Cancelled, .. }) | Err(RunError::Superseded { .. }),
                 Err(lost @ StoreError::LeaseLost { .. }),
             ) => Err(lost.into()),
-            // What is stored is stored, and a lease that could not be given back is over soon.
+            // The run's results are stored, and a lease that could not be released expires soon.
             (ended, _) => ended,
         }
     }
@@ -67,18 +68,18 @@ impl Lease {
     }
 }
 
-/// Renews a lease until it is dropped, and gives it back then.
+/// Renews a lease until it is dropped, and then releases it.
 struct Keeper {
     task: JoinHandle<Result<(), StoreError>>,
     run: DropGuard,
 }
 
 impl Keeper {
-    /// `stop` is cancelled when the lease is lost.
+    /// Starts renewing. `stop` is cancelled if the lease is lost.
     fn start(saver: Arc<dyn Checkpointer>, lease: LeaseRecord, stop: CancellationToken) -> Self {
         let run = CancellationToken::new();
         let ended = run.clone();
-        // A task of its own: a run that is busy with a node does not look after its lease.
+        // It runs in its own task, because a run that is busy with a node cannot renew the lease.
         let task = tokio::spawn(async move {
             let mut lease = lease;
             let third = Duration::from_millis((lease.ttl_ms / 3).max(1));
@@ -94,7 +95,7 @@ impl Keeper {
                         stop.cancel();
                         return Err(lost);
                     }
-                    // A store that is busy may not be in a moment, and whether the lease is over then it says itself.
+                    // A busy store may recover, and it reports itself if the lease has expired by then.
                     Err(_) => {}
                 }
             }
@@ -102,10 +103,10 @@ impl Keeper {
         Self { task, run: run.drop_guard() }
     }
 
-    /// Gives the lease back; an error if it was lost.
+    /// Releases the lease; returns an error if it was lost.
     async fn end(self) -> Result<(), StoreError> {
         drop(self.run);
-        // It is not aborted, and does not panic.
+        // The task is never aborted and does not panic.
         self.task.await.unwrap_or(Ok(()))
     }
 }

@@ -1,4 +1,4 @@
-//! Inputs that count once: the place of an input in a thread, and requests that find their input by a key.
+//! Inputs that count once: finds the place of an input in a thread, and the input of a request by its key.
 //!
 //! ```text
 //!   input checkpoint      START's checkpoint      …              every one of them has the request's
@@ -7,7 +7,8 @@
 //!   InputStatus::Waiting  InputStatus::Merged
 //! ```
 //!
-//! When another input is stored on top of one that waits, the one that waited stays in the history. No later state has it.
+//! If another input is stored on top of a waiting one, the waiting one stays in the history, but no later state
+//! contains it.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -24,19 +25,19 @@ use crate::run::runtime::shared::Runtime;
 pub(crate) enum GivenInput {
     /// With a key.
     Keyed(RequestKey),
-    /// Without one, by this run, which was to store it as the checkpoint of this step.
+    /// An input without a key. The run was about to store it as the checkpoint of this step.
     Of { run: RunId, step: i64 },
 }
 
 /// The place of a request's input on the branch of a thread's head.
 enum Found {
-    /// No state has it: the request begins.
+    /// No state contains it, so the request begins.
     Nowhere,
-    /// The head is of the request: its work is unfinished, or it has finished last.
+    /// The head belongs to the request: its work is unfinished, or it was the last one to finish.
     AtHead,
-    /// The request has finished here, and others came after it.
+    /// The request has finished here, and other requests followed.
     Finished(CheckpointId),
-    /// Its input is in the state, and another input came before its work was finished.
+    /// The state contains its input, but another input came before its work was finished.
     GivenUp,
 }
 
@@ -45,8 +46,8 @@ fn input_waits(checkpoint: &Summary) -> bool {
 }
 
 impl Runtime {
-    /// Reduces a request with a key to what is left of it to do. `loaded` is the thread's head. Returns the checkpoint that
-    /// the run begins at.
+    /// Reduces a request with a key to its remaining work. `loaded` is the thread's head. Returns the checkpoint at
+    /// which the run begins.
     pub(crate) async fn continued(
         &self,
         thread: &ThreadId,
@@ -107,7 +108,7 @@ impl Runtime {
         Ok(History::new(Arc::clone(saver), thread.clone(), from))
     }
 
-    /// Builds the error of a superseded run. `step` is that of the last checkpoint that the run knows.
+    /// Creates the error of a superseded run. `step` is the step of the last checkpoint that the run knows.
     pub(crate) async fn superseded(
         &self,
         thread: ThreadId,
@@ -119,14 +120,14 @@ impl Runtime {
             Some(GivenInput::Keyed(key)) => self.status_of_key(&thread, &key).await,
             Some(GivenInput::Of { run, step: of_input }) => {
                 let found = self.status_of_input(&thread, run, of_input).await;
-                // Where the input's checkpoint was pruned, the run knows by itself that its input was merged.
+                // If the input's checkpoint was pruned, the run itself knows that its input was merged.
                 let own = if step > of_input { InputStatus::Merged } else { InputStatus::NotStored };
                 found.map(|found| found.unwrap_or(own))
             }
         };
         match input {
             Ok(input) => RunError::Superseded { thread, input },
-            // Without the thread's history nothing true can be said of the input.
+            // Without the thread's history, the status of the input is unknown.
             Err(error) => error.into(),
         }
     }
@@ -149,7 +150,8 @@ impl Runtime {
         Ok(status)
     }
 
-    /// Finds the input that `run` was to store as the checkpoint of `step`. `None` where that checkpoint is pruned.
+    /// Finds the input that `run` was about to store as the checkpoint of `step`. Returns `None` if that checkpoint
+    /// was pruned.
     async fn status_of_input(
         &self,
         thread: &ThreadId,
@@ -170,14 +172,14 @@ impl Runtime {
     }
 }
 
-/// The status of an input with these checkpoints on top of it, newest first.
+/// Returns the status of an input with these checkpoints on top of it, newest first.
 fn after_input(newer: &[Summary]) -> InputStatus {
     let is_edit = |checkpoint: &&Summary| checkpoint.ran.iter().any(|node| node.is_edit());
     let next = newer.iter().rev().find(|checkpoint| !(is_edit(checkpoint) && input_waits(checkpoint)));
     match next {
         None => InputStatus::Waiting,
         Some(next) if next.ran.iter().any(|node| node.is_start()) => InputStatus::Merged,
-        // Another input, or an edit that dropped what was next.
+        // Another input, or an edit that dropped the next tasks.
         Some(_) => InputStatus::NotStored,
     }
 }

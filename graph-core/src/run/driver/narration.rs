@@ -10,14 +10,14 @@ use crate::run::runtime::redact;
 use crate::run::runtime::stream::view::View;
 
 impl Driver {
-    /// Builds and logs an event, if anybody reads the log.
+    /// Builds and logs an event, if the log has readers.
     pub(crate) fn emit(&self, event: impl FnOnce(&Self) -> EventKind) {
         if let Some(log) = &self.log {
             log.write(event(self));
         }
     }
 
-    /// Reports that a task finished, and its writes by the names of their fields where a view wants them.
+    /// Reports a finished task, and its writes by field name if a view needs them.
     pub(crate) fn task_finished(&self, task: TaskNumber, recorded: bool) {
         let Some(log) = &self.log else { return };
         let (node, step) = self.place(task);
@@ -38,7 +38,7 @@ impl Driver {
         }
     }
 
-    /// Tells the state as of the last barrier, if somebody wants to know.
+    /// Reports the state as of the last barrier, if a view needs it.
     pub(crate) fn values(&self) {
         let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Values)) else {
             return;

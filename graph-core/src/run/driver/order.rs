@@ -1,4 +1,4 @@
-//! An order to run, and its end: without types, for the driver.
+//! The requests of runs and their results, without types, for the driver.
 
 use std::boxed::Box;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, LoggedWrite, Sta
 pub(crate) struct Order {
     pub(crate) verb: Verb,
     pub(crate) thread: ThreadId,
-    /// The idempotency key, where the request was given one.
+    /// The idempotency key, if the request has one.
     pub(crate) key: Option<RequestKey>,
     /// The questions that it answers.
     pub(crate) answered: Vec<InterruptId>,
@@ -36,7 +36,7 @@ pub(crate) struct Order {
     pub(crate) stops: Stops,
     pub(crate) breakpoints: Wanted,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
-    /// The way to the handle that drives the run, where there is one.
+    /// The queue of the handle that drives the run, if there is one.
     pub(crate) queue: Option<Arc<EventQueue>>,
     pub(crate) metadata: BTreeMap<String, Json>,
     /// The maximum number of bytes of emitted events kept with a superstep's checkpoint; `None` if none are kept.
@@ -45,7 +45,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// An order without wishes, of nobody who watches.
+    /// Creates a request with default options and no observers.
     pub(crate) fn new(verb: Verb, thread: ThreadId) -> Self {
         Self {
             verb,
@@ -65,38 +65,38 @@ impl Order {
     }
 }
 
-/// The results of earlier runs that a run uses, beside the work on top of the checkpoint that it begins at.
+/// The earlier results that a run uses, in addition to the work on top of its first checkpoint.
 #[derive(Clone, Default)]
 pub(crate) enum Mode {
     /// The results in the node cache.
     #[default]
     Live,
-    /// None: everything runs again.
+    /// No earlier results: everything runs again.
     Anew,
-    /// Everything that is recorded, and nothing else: nothing happens.
+    /// Everything that is recorded and nothing else, so that nothing runs live.
     Replayed(Arc<Recording>),
 }
 
-/// The ways in which the caller may stop a run.
+/// The ways in which a caller may stop a run.
 #[derive(Clone, Default)]
 pub(crate) struct Stops {
-    /// Now.
+    /// Stops the run at once.
     pub(crate) cancel: Option<CancellationToken>,
-    /// At the next barrier.
+    /// Stops the run at the next barrier.
     pub(crate) drain: Option<CancellationToken>,
-    /// When a superstep takes longer than this.
+    /// Stops the run if a superstep takes longer than this.
     pub(crate) step_timeout: Option<Duration>,
 }
 
 /// The verbs of a run.
 pub(crate) enum Verb {
-    /// A new input; `whole` when it is a whole state, for a new thread only.
+    /// A new input. `whole` is `true` for a whole state, which only a new thread accepts.
     Input { update: Box<dyn ErasedUpdate>, whole: bool },
-    /// Nothing: the input is none of the graph.
+    /// No input, because the given one does not fit the graph.
     Refused(ThreadError),
     /// The unfinished work of the head.
     Resume,
-    /// One task of that work.
+    /// One task of the unfinished work.
     Task(TaskId),
     /// A new branch from this checkpoint.
     Rerun(Box<Checkpoint>),
@@ -106,9 +106,9 @@ pub(crate) enum Verb {
 
 /// Answers to open questions.
 pub(crate) enum Answers {
-    /// To the only open one.
+    /// The answer to the only open question.
     Only(Json),
-    /// To these.
+    /// Answers to these questions.
     ById(Vec<(InterruptId, Json)>),
     /// An answer that has no JSON form.
     Broken(CodecError),
@@ -123,7 +123,7 @@ impl Mode {
     }
 }
 
-/// The idempotency key of a request, as the metadata of its checkpoints has it.
+/// The idempotency key of a request, in the form stored in the metadata of its checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestKey(Json);
 
@@ -146,20 +146,20 @@ impl RequestKey {
     }
 }
 
-/// The result of a run, as the machine and the driver see it.
+/// The result of a run, for the machine and the driver.
 pub(crate) struct Ended {
     pub(crate) run: RunId,
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) step: i64,
     pub(crate) status: Status,
     pub(crate) state: Arc<dyn ErasedState>,
-    /// The decision with which a subgraph was left.
+    /// The decision with which a subgraph took its exit.
     pub(crate) exit: Option<Item>,
-    /// The writes that a subgraph gives back.
+    /// The writes that a subgraph returns.
     pub(crate) delta: Vec<LoggedWrite>,
 }
 
-/// Takes the state out of the driver's hands, without a copy where nobody else holds it.
+/// Returns the state by value, without a copy if it is not shared.
 pub(crate) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
     let state: Arc<dyn std::any::Any + Send + Sync> = state;
     Arc::unwrap_or_clone(state.downcast::<S>().expect("the driver owns the state of this graph"))

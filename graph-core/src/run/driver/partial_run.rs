@@ -1,4 +1,4 @@
-//! A part of a run, on a thread that is made up: it begins at any state, with any tasks, and is kept nowhere.
+//! Runs a part of a graph on a fictitious thread: from any state, with any tasks, and without storing anything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,36 +22,36 @@ use crate::run::runtime::outcome::Status;
 use crate::run::runtime::shared::Runtime;
 use crate::state::ErasedState;
 
-/// The runtime, state and tasks that a partial run begins with.
+/// The runtime, the state and the tasks with which a partial run begins.
 pub(crate) struct PartialRun {
     pub(crate) runtime: Runtime,
     pub(crate) state: Arc<dyn ErasedState>,
     pub(crate) frontier: Frontier,
-    /// The step of the checkpoint that it begins at.
+    /// The step of the checkpoint at which it begins.
     pub(crate) step: i64,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
 }
 
 /// The result of a partial run.
 pub(crate) struct PartialRunEnd {
-    /// The status that it ended with, or the error.
+    /// The status with which it ended, or the error.
     pub(crate) status: Result<Status, RunError>,
     /// The state as of the last barrier.
     pub(crate) state: Arc<dyn ErasedState>,
-    /// The checkpoint that it began at, with the journal of its tasks.
+    /// The checkpoint at which it began, with the journal of its tasks.
     pub(crate) begun: Loaded,
-    /// The latest one: the same where no superstep has come to its end.
+    /// The latest checkpoint; the same one if no superstep was completed.
     pub(crate) head: Loaded,
 }
 
 impl PartialRun {
-    /// Runs so many supersteps, or fewer where it ends before.
+    /// Runs `supersteps` supersteps, or fewer if the run ends earlier.
     pub(crate) async fn run(self, supersteps: u64) -> Result<PartialRunEnd, RunError> {
         let Self { mut runtime, state, frontier, step, observers } = self;
         let saver = Arc::new(MemorySaver::new());
         runtime.saver = Some(Arc::clone(&saver) as Arc<dyn Checkpointer>);
         runtime.breakpoints = Breakpoints::default();
-        // The nodes run, whatever they gave before.
+        // The nodes must run, whatever the cache contains.
         runtime.cache = None;
         let thread = ThreadId::from("partial run");
         let base = CheckpointId(runtime.ambient.id());
@@ -78,11 +78,11 @@ impl PartialRun {
         let order = Order { limits: runtime.limits, ..Order::new(Verb::Resume, thread.clone()) };
         let step_timeout = runtime.step_timeout;
         let (mut driver, _) = driver(&Arc::new(runtime), order, run, log, None)?;
-        // Its subgraphs are not told to stop.
+        // Its subgraphs are not asked to stop.
         driver.stops.drain = Some(drain);
         driver.stops.step_timeout = step_timeout;
         let begin = Begin::Resume(driver.restore(load(&saver, &thread, At::Head).await?)?);
-        // With the fields that are never stored.
+        // This state includes the fields that are never stored.
         driver.base.state = CurrentState::new(Arc::clone(&state));
         let (status, state) = match driver.drive(begin).await {
             Ok(Ended { status, state, .. }) => (Ok(status), state),
@@ -94,7 +94,7 @@ impl PartialRun {
     }
 }
 
-/// A checkpoint that nobody wrote: the whole state, and what is next.
+/// Returns a fictitious first checkpoint, with the whole state and the next tasks.
 fn first(
     runtime: &Runtime,
     state: &dyn ErasedState,

@@ -1,4 +1,4 @@
-//! Keeps what nodes emit until the checkpoint of their superstep keeps it.
+//! The recorder, which keeps emitted events until the checkpoint of their superstep stores them.
 //!
 //! ```text
 //! Emit ─► Recorder ─► EventLog                                  whoever watches, at once
@@ -7,8 +7,8 @@
 //!            └─ the superstep ends ────────────► Commit         with its checkpoint, in one transaction
 //! ```
 //!
-//! Only what the attempt emitted that finished its task gets so far: what a failed or paused one emitted, the next
-//! one emits again.
+//! Only the events of the attempt that finished a task are stored. Those of a failed or paused attempt are emitted
+//! again by the next one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
@@ -30,14 +30,14 @@ pub(crate) const EMITTED_BYTES: usize = 1 << 20;
 pub(crate) struct Recorder {
     ambient: Arc<dyn Ambient>,
     log: Option<Arc<EventLog>>,
-    /// For one superstep.
+    /// The size limit for one superstep, in bytes.
     bytes: usize,
     kept: Mutex<EmittedSoFar>,
 }
 
 #[derive(Default)]
 struct EmittedSoFar {
-    /// The superstep that it is of. Another one begins when something of it comes.
+    /// The current superstep. The first event of another superstep replaces it.
     step: i64,
     tasks: BTreeMap<u32, Buffer>,
 }
@@ -75,7 +75,7 @@ impl From<&Emitted> for Buffer {
 }
 
 impl Recorder {
-    /// The recorder of a run, where it is to have one.
+    /// Creates the recorder of a run, if its events are kept.
     pub(crate) fn of(
         runtime: &Runtime,
         log: Option<&Arc<EventLog>>,
@@ -105,7 +105,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets what a task has emitted: it has not come to its end, and emits it again.
+    /// Discards the events of a task that did not finish, because it will emit them again.
     pub(crate) fn forget(&self, task: u32) {
         self.kept().tasks.remove(&task);
     }
@@ -116,8 +116,8 @@ impl Recorder {
         kept.tasks.get(&task).map(Buffer::emitted).filter(|emitted| !emitted.is_empty())
     }
 
-    /// Takes what the tasks of a superstep have emitted, by their positions: not more than may be kept of it, where
-    /// what is told first goes first.
+    /// Takes the events that the tasks of a superstep emitted, by the tasks' positions. If they exceed the size
+    /// limit, those that a rebuilt log would contain first are dropped.
     pub(crate) fn take(&self, step: i64) -> Vec<(u32, Emitted)> {
         let mut kept = self.kept();
         let tasks = kept.of_step(step).map(take).unwrap_or_default();
@@ -170,8 +170,8 @@ impl CustomSink for Recorder {
     }
 }
 
-/// Takes over what a task of the superstep `step` had emitted when it was finished by another run, or by another
-/// driver of this one. It is kept whether or not this run keeps what its own tasks emit.
+/// Restores the events of a task that was finished by another run, or by another driver of this one. They are kept
+/// even if this run does not keep the events of its own tasks.
 pub(crate) fn restore_emitted(
     recorder: &mut Option<Arc<Recorder>>,
     runtime: &Runtime,

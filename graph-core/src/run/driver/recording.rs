@@ -1,4 +1,5 @@
-//! The part of a recording that a replayed superstep uses beside its journal: the ends of its subgraphs.
+//! The part of a recording that a replayed superstep uses in addition to its journal: the recorded ends of its
+//! subgraphs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub(crate) struct Recording {
     pub(crate) below: Mutex<Vec<Below>>,
 }
 
-/// A subgraph whose recorded end a replayed task has used. It is still to be verified itself.
+/// A subgraph whose recorded end a replayed task used. The subgraph itself still has to be verified.
 pub(crate) struct Below {
     pub(crate) node: NodeName,
     pub(crate) runtime: Arc<Runtime>,
@@ -32,7 +33,7 @@ pub(crate) struct Below {
 }
 
 impl Recording {
-    /// The recorded end of the subgraph that a task runs on `thread`.
+    /// Returns the recorded end of the subgraph that a task runs on `thread`.
     pub(crate) async fn subgraph(
         &self,
         runtime: &Arc<Runtime>,
@@ -56,7 +57,7 @@ impl Recording {
     }
 }
 
-/// The id that was drawn at a superstep's barrier, and the time that it tells.
+/// The recorded id of a superstep's barrier, as a source of ids. Its clock shows the time in that id.
 pub(crate) struct Recorded(pub(crate) CheckpointId);
 
 impl Ambient for Recorded {

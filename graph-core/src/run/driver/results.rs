@@ -1,4 +1,4 @@
-//! The ends of tasks: results and failures are kept, recorded and reported.
+//! The results of tasks: keeps, records and reports them, and failures too.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::run::runtime::redact;
 use crate::state::{CodecError, Logged, SecretTexts};
 
 impl Driver {
-    /// Takes in how an attempt ended.
+    /// Handles the end of an attempt.
     pub(crate) fn ended(&mut self, ended: Attempted) -> Event {
         let Attempted { task, attempt, cell, end } = ended;
         self.superstep[task].cell = Some(cell);
@@ -71,8 +71,8 @@ impl Driver {
         Event::AttemptFailed { task, failure }
     }
 
-    /// Returns what the policies of a task's node allow after a failed attempt. If the error asked for too long a wait,
-    /// the returned error says so.
+    /// Returns the next step that the policies of a task's node allow after a failed attempt. If the error asked
+    /// for too long a wait, the returned error says so.
     fn after_failure(&self, task: TaskNumber, attempt: u32, error: NodeError) -> (Failure, NodeError) {
         let RunCell { tape, deck, .. } = &*self.cell;
         if tape.as_ref().is_some_and(|tape| tape.stops(task.get()))
@@ -88,7 +88,7 @@ impl Driver {
             return (none_left, error);
         };
         match policy.next(attempt, &error, self.runtime.ambient.roll()) {
-            // In a replay nothing is there to wait for.
+            // A replay has nothing to wait for.
             Next::Attempt(_) if tape.is_some() => (Failure::Retry { after: Duration::ZERO }, error),
             Next::Attempt(after) => (Failure::Retry { after }, error),
             Next::NoneLeft => (none_left, error),
@@ -112,7 +112,7 @@ impl Driver {
         self.start(task, attempt, Duration::ZERO);
     }
 
-    /// Reports that a task failed for good.
+    /// Reports that a task failed and is not retried.
     pub(crate) fn fail(&mut self, task: TaskNumber) {
         self.tell_failure(task, None, false);
         if let (Some(tape), Some((error, _))) = (&self.cell.tape, self.superstep[task].error()) {
@@ -120,7 +120,7 @@ impl Driver {
         }
     }
 
-    /// Hands a failure over to the saver, which has it before anything that follows from it.
+    /// Passes a failure to the saver, before anything that follows from it.
     pub(crate) fn record_failure(&mut self, task: TaskNumber) {
         if let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base.checkpoint) {
             let (thread, failure) = (self.cell.thread.clone(), self.failure_record(task));
@@ -149,13 +149,14 @@ impl Driver {
         });
     }
 
-    /// Keeps a failure until the machine says what follows. What decides on that has seen the error with its secrets.
+    /// Keeps a failure until the machine decides how to continue. The retry policies have already seen the error
+    /// with its secrets.
     fn keep_failure(&mut self, task: TaskNumber, attempt: u32, error: NodeError) {
         let error = self.without_secrets(error);
         self.superstep[task].rare().error = Some((error, attempt));
     }
 
-    /// The error without the texts of secrets: it is told in events, traces and logs.
+    /// Returns the error without the texts of secrets, because events, traces and logs show it.
     fn without_secrets(&self, error: NodeError) -> NodeError {
         let secrets = self.secrets();
         if secrets.is_empty() {
@@ -169,7 +170,7 @@ impl Driver {
         }
     }
 
-    /// The texts of the secrets that the superstep's tasks know of: those of the state, and those they wrote themselves.
+    /// Returns the texts of the secrets in the state and in the writes of the superstep's tasks.
     pub(crate) fn secrets(&self) -> SecretTexts {
         let schema = &self.runtime.program.schema;
         let mut secrets = redact::secrets(&*self.base.state, schema);
@@ -184,7 +185,7 @@ impl Driver {
         secrets
     }
 
-    /// The stored form of a task's dynamic targets; `None` when nobody stores them.
+    /// Returns the stored form of a task's dynamic targets; `None` if they are not stored.
     pub(crate) fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
         if self.cell.saver.is_none() {
             return Ok(None);
@@ -204,7 +205,7 @@ impl Driver {
         Ok(Some(recorded))
     }
 
-    /// Hands a finished task's result to the saver, without waiting.
+    /// Passes a finished task's result to the saver, without waiting.
     pub(crate) fn record(&mut self, task: TaskNumber) {
         let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base.checkpoint) else {
             return;
@@ -218,8 +219,8 @@ impl Driver {
             return;
         };
         let record = output.record();
-        // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
-        // recorded, and runs again should this superstep be resumed.
+        // Writes to fields that the checkpoint's schema does not have cannot be stored on top of it. The task is
+        // then not recorded, and runs again if this superstep is resumed.
         let writes = match &self.base.older {
             Some(fields) => fields.stored_writes(&output.writes),
             None => Some(output.writes.clone()),
@@ -243,7 +244,7 @@ impl Driver {
         }));
     }
 
-    /// Waits until everything is stored that was recorded.
+    /// Waits until all recorded work is stored.
     pub(crate) async fn settle(&mut self) -> Result<(), RunError> {
         while let Some(counts) = self.records.next().await {
             if !counts? {
@@ -254,7 +255,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Keeps the result of a task that finished while the run was given up.
+    /// Keeps the result of a task that finished while the run was being cancelled.
     pub(crate) fn keep(&mut self, task: TaskNumber, done: Done, targets: Option<Targets>) {
         let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
         let slot = &mut self.superstep[task];

@@ -9,12 +9,12 @@ use crate::error::NodeError;
 use crate::node::{Done, TaskCell};
 use crate::state::LoggedWrite;
 
-/// One task of the running superstep, as the driver sees it.
+/// A task of the running superstep, with the driver's data.
 #[derive(Default)]
 pub(crate) struct Slot {
     pub(crate) cell: Option<Arc<TaskCell>>,
     pub(crate) output: Option<Done>,
-    /// Its targets as they are recorded; `None` while it has none.
+    /// Its targets in their recorded form; `None` while it has none.
     pub(crate) targets: Option<Vec<TargetRecord>>,
     pub(crate) rare: Option<Box<Rare>>,
 }
@@ -25,21 +25,21 @@ pub(crate) struct Rare {
     /// The stored records of its questions and effects.
     pub(crate) asks: Vec<AskRecord>,
     pub(crate) effects: Vec<EffectRecord>,
-    /// The questions that it waits for.
+    /// The questions for whose answers it waits.
     pub(crate) open: Vec<AskRecord>,
-    /// Why it failed, and in which attempt.
+    /// The error of its last failure, and the number of that attempt.
     pub(crate) error: Option<(NodeError, u32)>,
     /// The node's failure, once its error handler runs the task.
     pub(crate) failure: Option<Arc<FailureRecord>>,
 }
 
 impl Slot {
-    /// The task's writes, in their logged form.
+    /// Returns the task's writes in their logged form.
     pub(crate) fn writes(&self) -> &[LoggedWrite] {
         self.output.as_ref().map_or(&[], |output| &output.writes)
     }
 
-    /// Why the task failed when it last did, and in which attempt.
+    /// Returns the error of the task's last failure, and the number of that attempt.
     pub(crate) fn error(&self) -> Option<(&NodeError, u32)> {
         self.rare.as_ref()?.error.as_ref().map(|(error, attempt)| (error, *attempt))
     }

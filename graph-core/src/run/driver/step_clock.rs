@@ -1,4 +1,4 @@
-//! The time that a superstep may take.
+//! The timer of a superstep.
 
 use std::boxed::Box;
 use std::future::{Future, poll_fn};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Runs out when a superstep takes too long. Exists only for a run with such a limit.
+/// A timer that ends when a superstep exceeds its timeout. It exists only in a run with such a timeout.
 pub(crate) struct StepClock {
     pub(crate) timeout: Duration,
     sleep: Pin<Box<Sleep>>,
@@ -18,16 +18,17 @@ impl StepClock {
         Box::new(Self { timeout, sleep: Box::pin(tokio::time::sleep(timeout)) })
     }
 
-    /// Another superstep begins.
+    /// Restarts the timer for the next superstep.
     pub(crate) fn restart(&mut self) {
-        // A time too far away to be told never comes: tokio's own sleep is then as long as it can be.
+        // A time that is too far away to be represented never comes; tokio's own sleep is then as long as it can
+        // be.
         match Instant::now().checked_add(self.timeout) {
             Some(deadline) => self.sleep.as_mut().reset(deadline),
             None => self.sleep = Box::pin(tokio::time::sleep(self.timeout)),
         }
     }
 
-    /// Waits until it has run out.
+    /// Waits until the timer ends.
     pub(crate) async fn run_out(&mut self) {
         poll_fn(|context| self.sleep.as_mut().poll(context)).await;
     }

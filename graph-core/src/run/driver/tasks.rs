@@ -1,4 +1,4 @@
-//! The running attempts, in this task or in spawned ones.
+//! The running attempts, inline or in spawned tasks.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::engine::TaskNumber;
 use crate::graph::Program;
 use crate::node::TaskCell;
 
-/// The most tasks that a superstep spawns. A wider one bundles its attempts: a spawn costs more than an
-/// attempt that ends at once, and so many bundles keep every core busy.
+/// The maximum number of tasks that a superstep spawns. A wider superstep bundles its attempts, because spawning
+/// costs more than an attempt that ends at once, and this many bundles keep all cores busy.
 const BUNDLES: usize = 64;
 
-/// After so many levels of subgraphs inside each other the next one is spawned: each level that runs inline takes up to
-/// 100 KB of the stack without optimization, of which a worker thread has 2 MB.
+/// The number of nested levels of subgraphs that run inline; the next level is spawned. Each inline level takes up
+/// to 100 KB of stack without optimization, and a worker thread has 2 MB.
 const LEVELS_INLINE: usize = 8;
 
-/// The attempts that are under way.
+/// The running attempts of a superstep.
 ///
-/// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
-/// dropped: no detached task outlives its run. Subgraphs are not aborted with the rest but waited for: they know
-/// what their own tasks have come to.
+/// A single attempt runs inline, without a spawn. Several attempts are spawned, and aborted when this is dropped,
+/// so no detached task outlives its run. Subgraphs are not aborted but awaited, because they collect the results of
+/// their own tasks.
 pub(crate) struct Tasks {
     program: Arc<Program>,
-    /// The one attempt, while it is alone.
+    /// The inline attempt, while it is the only one.
     inline: Option<Running>,
-    /// Started, and not yet under way.
+    /// Attempts that were started but not launched yet.
     ready: Vec<Running>,
     /// The number of attempts in bundles.
     spawned: usize,
@@ -44,24 +44,24 @@ pub(crate) struct Tasks {
     ended: mpsc::UnboundedReceiver<Attempted>,
 }
 
-/// An attempt to be started, or under way.
+/// An attempt that is about to start or is running.
 pub(crate) struct Running {
     pub(crate) task: TaskNumber,
     pub(crate) attempt: u32,
-    /// Gone once it has ended.
+    /// The task's cell; `None` once the attempt has ended.
     pub(crate) cell: Option<Arc<TaskCell>>,
     pub(crate) run: Attempt,
     pub(crate) span: Span,
 }
 
 impl Running {
-    /// Returns whether it is a subgraph, and one more level does not fit onto the stack.
+    /// Returns `true` if the attempt is a subgraph whose level no longer fits on the stack.
     fn is_deep(&self, program: &Program) -> bool {
         let levels = || self.cell.as_ref().map_or(0, |cell| cell.outwards().count());
         self.run.is_subgraph(program) && levels().is_multiple_of(LEVELS_INLINE)
     }
 
-    /// Polls the attempt; `current` is the state of the driver, which only an attempt that runs inline may use.
+    /// Polls the attempt. `current` is the driver's state, which only an inline attempt may use.
     fn poll(
         &mut self,
         program: &Program,
@@ -73,7 +73,7 @@ impl Running {
         let end = ready!(span.within(|| run.poll(program, shared, context, current)));
         match &end {
             End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
-            // Its text may quote a secret, and which there are is not known here.
+            // The text may quote a secret, and the secrets are not known here.
             End::Finished { targets: Err(_), .. } | End::Failed(_)
                 if program.schema.fields.iter().any(|field| field.secret) =>
             {
@@ -87,7 +87,7 @@ impl Running {
     }
 }
 
-/// An attempt that ended, and how.
+/// The end of an attempt.
 pub(crate) struct Attempted {
     pub(crate) task: TaskNumber,
     pub(crate) attempt: u32,
@@ -123,7 +123,7 @@ impl Tasks {
         self.inline.is_none() && self.ready.is_empty() && self.spawned == 0
     }
 
-    /// Waits until an attempt ends. Cancel safe: what runs goes on at the next call.
+    /// Waits until an attempt ends. This is cancel safe: running attempts continue at the next call.
     pub(crate) async fn next(&mut self, current: &mut CurrentState) -> Attempted {
         if !self.ready.is_empty() {
             self.launch(current);
@@ -146,7 +146,7 @@ impl Tasks {
         }
     }
 
-    /// Cancels what still runs, and waits until it has stopped. Returns what had ended before.
+    /// Cancels the running attempts, and waits until they have stopped. Returns those that had ended before.
     ///
     /// The run must have been revoked.
     pub(crate) async fn abort(&mut self, current: &CurrentState) -> Vec<Attempted> {
@@ -161,7 +161,7 @@ impl Tasks {
         std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
     }
 
-    /// Spawns what was started and does not run inline.
+    /// Spawns the started attempts that do not run inline.
     fn launch(&mut self, current: &CurrentState) {
         self.spawned += self.ready.len();
         self.ready.iter_mut().for_each(|running| running.run.leave_driver(current));
@@ -180,21 +180,21 @@ impl Tasks {
     }
 }
 
-/// Runs the attempts of a bundle, and says of each how it ended.
+/// Runs the attempts of a bundle, and reports the end of each.
 async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::UnboundedSender<Attempted>) {
     let program = &*program;
     let runs =
         bundle.into_iter().map(|mut running| poll_fn(move |context| running.poll(program, context, None)));
     let mut runs: FuturesUnordered<_> = runs.collect();
     while let Some(ended) = runs.next().await {
-        // A driver that is gone waits for nothing.
+        // If the driver is gone, the result is not needed.
         if sender.send(ended).is_err() {
             return;
         }
     }
 }
 
-/// Runs a subgraph, and says how it ended: where its run is revoked, with what it has come to until then.
+/// Runs a subgraph, and reports its end. If its run is revoked, the end contains the results so far.
 async fn run_subgraph(program: Arc<Program>, mut running: Running, sender: mpsc::UnboundedSender<Attempted>) {
     let cell = Arc::clone(running.cell.as_ref().expect("it has not ended"));
     let revoked = &cell.run.revoked;
@@ -209,11 +209,11 @@ async fn run_subgraph(program: Arc<Program>, mut running: Running, sender: mpsc:
         }
         ended => ended,
     };
-    // A driver that is gone waits for nothing.
+    // If the driver is gone, the result is not needed.
     ended.map(|ended| sender.send(ended).ok());
 }
 
-/// Attempts catch the panics of nodes: one that gets here is ours.
+/// Attempts catch the panics of nodes, so a panic here is a bug of the framework.
 fn pass_on_panic(joined: Result<(), JoinError>) {
     if let Err(error) = joined
         && let Ok(panic) = error.try_into_panic()

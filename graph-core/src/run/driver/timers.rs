@@ -1,4 +1,4 @@
-//! The timers that end an attempt that takes too long, or sends no heartbeat.
+//! The timers that end an attempt if it takes too long or sends no heartbeat.
 
 use std::boxed::Box;
 use std::future::Future;
@@ -21,12 +21,12 @@ pub(crate) struct Timers {
 struct Idle {
     longest: Duration,
     sleep: Pin<Box<Sleep>>,
-    /// The signs of life that were seen.
+    /// The number of heartbeats seen so far.
     beats: u32,
 }
 
 impl Timers {
-    /// Timers that start now; `None` for a node without timeouts.
+    /// Starts the timers; `None` for a node without timeouts.
     pub(crate) fn of(policy: &Policy, cell: &TaskCell) -> Option<Box<Self>> {
         if policy.timeout.is_none() && policy.idle_timeout.is_none() {
             return None;
@@ -40,14 +40,14 @@ impl Timers {
         Some(Box::new(Self { limit, idle }))
     }
 
-    /// The node is about to be polled: what it does need not wake anybody.
+    /// Prepares for polling the node, whose heartbeats need no waker meanwhile.
     pub(crate) fn before_poll(&self, cell: &TaskCell) {
         if self.idle.is_some() {
             cell.listen(None);
         }
     }
 
-    /// Which time is over. To be called whenever the node was polled and is not ready.
+    /// Returns the timeout that was exceeded. Call it whenever the node was polled and is not ready.
     pub(crate) fn poll(&mut self, cell: &TaskCell, context: &mut Context<'_>) -> Poll<Timeout> {
         if let Some((longest, limit)) = &mut self.limit
             && is_over(limit, context)
@@ -57,12 +57,12 @@ impl Timers {
         let Some(idle) = &mut self.idle else {
             return Poll::Pending;
         };
-        // Before the signs are counted: one that comes in between wakes the attempt.
+        // The waker is set before the heartbeats are counted, so that a heartbeat in between wakes the attempt.
         cell.listen(Some(context.waker().clone()));
         let beats = cell.beats();
         if beats != idle.beats {
             idle.beats = beats;
-            // A time that is never over began as one.
+            // A time that cannot be represented never ends, and neither did the first one.
             if let Some(over) = Instant::now().checked_add(idle.longest) {
                 idle.sleep.as_mut().reset(over);
             }
@@ -75,8 +75,8 @@ impl Timers {
     }
 }
 
-/// Returns `true` if the time is over. A node that used up the task's cooperative budget must not keep its timers from
-/// being polled: they are polled without one.
+/// Returns `true` if the time is over. The timers are polled without tokio's cooperative budget, because a node
+/// that used it up must not keep them from being polled.
 fn is_over(sleep: &mut Pin<Box<Sleep>>, context: &mut Context<'_>) -> bool {
     let sleep = unconstrained(sleep.as_mut());
     std::pin::pin!(sleep).poll(context).is_ready()

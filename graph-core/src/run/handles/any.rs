@@ -1,4 +1,4 @@
-//! Graphs without the type of their state.
+//! Graphs without their state type.
 
 use std::any::Any;
 use std::boxed::Box;
@@ -18,10 +18,10 @@ use crate::state::{
     sealed,
 };
 
-/// A graph without the type of its state: for servers, debuggers and other programs that hold many graphs.
+/// A graph without its state type, for servers, debuggers and other programs that handle many graphs.
 ///
-/// It is a [`Graph`] like any other, with every verb: its threads take updates as JSON objects and give states as
-/// [`AnyState`]. Nodes are known by their names. Make one with [`Graph::erased`].
+/// It is an ordinary [`Graph`] with every method: its threads accept updates as JSON objects and return states as
+/// [`AnyState`], and its nodes have names only. Create one with [`Graph::erased`].
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -60,9 +60,9 @@ use crate::state::{
 /// ```
 pub type AnyGraph = Graph<AnyState>;
 
-/// A graph of which an [`AnyGraph`] can be made: for arguments such as `&[&essays, &letters]`.
+/// A graph that can be converted into an [`AnyGraph`], for arguments such as `&[&essays, &letters]`.
 pub trait ToAnyGraph {
-    /// The graph without the type of its state.
+    /// Returns the graph without its state type.
     fn to_any_graph(&self) -> AnyGraph;
 }
 
@@ -73,7 +73,7 @@ impl<S: StateForm> ToAnyGraph for Graph<S> {
 }
 
 impl<S, C> Graph<S, C> {
-    /// The same graph without the type of its state.
+    /// Returns the same graph without its state type.
     #[must_use]
     pub fn erased(&self) -> Graph<AnyState, C> {
         self.in_form()
@@ -88,18 +88,18 @@ pub struct AnyState {
 }
 
 impl AnyState {
-    /// The state as an object by the names of the fields. Fields that are never stored are left out, and those that are
-    /// secret are `"<secret>"`.
+    /// Returns the state as an object by field name. Fields that are never stored are left out, and secret ones are
+    /// `"<secret>"`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let state = redact::state(&*self.state, &self.schema);
         state.decode().expect("an object of JSON values decodes as one")
     }
 
-    /// The state as its own type.
+    /// Returns the state as its own type.
     ///
     /// # Errors
-    /// The state itself, when it is of another type.
+    /// Returns the state unchanged if it has another type.
     pub fn downcast<S: State>(self) -> Result<S, Self> {
         let state: &dyn Any = &*self.state;
         match state.is::<S>() {
@@ -136,7 +136,8 @@ impl StateForm for AnyState {
     }
 }
 
-/// An object of fields, each of which goes through its reducer; for a flow, its input.
+/// An input as an object of fields, each of which is written through its reducer. For a flow, the value is its
+/// input.
 impl IntoInput<AnyState> for Value {
     fn into_input(self) -> Input<AnyState> {
         Input::Update(self)
@@ -144,13 +145,14 @@ impl IntoInput<AnyState> for Value {
 }
 
 impl Thread<AnyState> {
-    /// Edits the thread as if the node with this stored name had run and given `outcome`. A node that decides takes the
-    /// case that the outcome names, with its items as the payload.
+    /// Edits the thread as if the node with this stored name had run and returned `outcome`. A node that decides
+    /// takes the case that the outcome names, with its items as the payload.
     ///
-    /// See [`Thread::edit_as`] for what follows.
+    /// See [`Thread::edit_as`] for the effect of the edit.
     ///
     /// # Errors
-    /// See there. Also when the graph has no such node, the update does not fit the state, or the node has no such case.
+    /// Returns the errors of that method, and an error if the graph has no such node, the update does not fit the
+    /// state, or the node has no such case.
     pub fn edit_as_named(
         &self,
         node: impl Into<NodeName>,

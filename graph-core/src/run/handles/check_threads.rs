@@ -17,10 +17,11 @@ use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::shared::Runtime;
 use crate::state::StateForm;
 
-/// The result of [`Graph::check_threads`]. Its text form has a line for each thread that is not as the program left it.
+/// The result of [`Graph::check_threads`]. Its text form has one line for each thread that the program did not
+/// write last.
 #[derive(Debug, Default)]
 pub struct ThreadCheck {
-    /// The threads by name, each followed by those of its subgraphs that are not finished.
+    /// The threads by name, each followed by the unfinished threads of its subgraphs.
     pub threads: Vec<CheckedThread>,
 }
 
@@ -29,15 +30,15 @@ pub struct ThreadCheck {
 pub struct CheckedThread {
     /// The thread.
     pub thread: ThreadId,
-    /// Its latest checkpoint; `None` where it could not even be read.
+    /// Its latest checkpoint; `None` if it could not be read.
     pub checkpoint: Option<CheckpointId>,
     /// The version of its state.
     pub version: Option<u32>,
-    /// In what the program that wrote it was another one; `None` where it was this one.
+    /// The differences of the program that wrote it; `None` if this program wrote it.
     pub changed: Option<Changed>,
-    /// The nodes of tasks that have finished and would run again, because their results are of another version.
+    /// The nodes of finished tasks that would run again, because their results belong to another version.
     pub again: Vec<NodeName>,
-    /// Why it would not go on.
+    /// The reason why the thread would not continue.
     pub problem: Option<RunError>,
 }
 
@@ -48,7 +49,7 @@ impl ThreadCheck {
         self.failures().next().is_none()
     }
 
-    /// The threads that would not go on.
+    /// Returns the threads that would not continue.
     pub fn failures(&self) -> impl Iterator<Item = &CheckedThread> {
         self.threads.iter().filter(|checked| checked.problem.is_some())
     }
@@ -76,11 +77,13 @@ impl fmt::Display for ThreadCheck {
 }
 
 impl<S: StateForm> Graph<S> {
-    /// Tries whether the graph's threads in its store would go on in this program: loads the latest checkpoint of each,
-    /// with migrations, and its unfinished work, with that of its subgraphs. Nothing runs, and nothing is written.
+    /// Checks whether the graph's threads in its store would continue in this program: loads the latest checkpoint
+    /// of each thread, with migrations, and its unfinished work, including that of its subgraphs. Nothing runs, and
+    /// nothing is written.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or its threads cannot be listed. What is wrong with a thread is in the result.
+    /// Returns an error if the graph has no checkpointer, or its threads cannot be listed. Problems of a single
+    /// thread are in the result.
     pub async fn check_threads(&self) -> Result<ThreadCheck, ThreadError> {
         let mut threads = Vec::new();
         for thread in self.threads().await? {
@@ -98,7 +101,7 @@ async fn check(runtime: &Runtime, thread: ThreadId, checked: &mut Vec<CheckedThr
     while let Some((runtime, thread)) = left.pop() {
         let loaded = match runtime.load(&thread, At::Head).await {
             Ok(Some(loaded)) => loaded,
-            // A subgraph that has not begun.
+            // The subgraph has not begun.
             Ok(None) => continue,
             Err(error) => {
                 let unread = CheckedThread {
@@ -137,7 +140,7 @@ fn restores(runtime: Arc<Runtime>, thread: &ThreadId, loaded: Loaded) -> Result<
     driver.restore(loaded).map(drop)
 }
 
-/// The threads of the subgraphs that are next, with what they would run with.
+/// Returns the threads of the subgraphs that are next, each with the runtime with which it would run.
 fn unfinished_subgraphs(runtime: &Runtime, thread: &ThreadId, loaded: &Loaded) -> Vec<(Runtime, ThreadId)> {
     let checkpoint = &loaded.checkpoint;
     let below = checkpoint.frontier.tasks.iter().filter_map(|next| {

@@ -9,12 +9,14 @@ use super::graph::Graph;
 use crate::state::{JsonError, JsonFields, JsonState, State};
 
 impl<S: State, C> Graph<S, C> {
-    /// An update from an object, each member through the reducer of its field: what `run` and `edit` take. Fields are
-    /// called as in the [schema](State::schema), those of embedded states `chat.messages`.
+    /// Creates an update from an object, for `run` and `edit`: each member is written through the reducer of its
+    /// field. Fields have the names of the [schema](State::schema), such as `chat.messages` for a field of an
+    /// embedded state.
     ///
-    /// A member is what the reducer is given: an item list for [`Append`](crate::reducer::Append),
+    /// A member contains the reducer's argument: a list of items for [`Append`](crate::reducer::Append),
     /// [`Union`](crate::reducer::Union) and [`KeyedLog`](crate::reducer::KeyedLog), an object of entries for
-    /// [`Merge`](crate::reducer::Merge), the JSON form of [`Reducer::Write`](crate::reducer::Reducer::Write) for others.
+    /// [`Merge`](crate::reducer::Merge), and the JSON form of [`Reducer::Write`](crate::reducer::Reducer::Write)
+    /// for others.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -42,7 +44,7 @@ impl<S: State, C> Graph<S, C> {
     /// ```
     ///
     /// # Errors
-    /// When a member names no field, or its value does not fit.
+    /// Returns an error if a member names no field, or its value does not fit.
     pub fn update(&self, values: &Value) -> Result<S::Update, JsonError> {
         let initial: &dyn Any = self.initial();
         let initial = initial.downcast_ref::<S>().expect("the initial state of this graph");
@@ -51,7 +53,7 @@ impl<S: State, C> Graph<S, C> {
 }
 
 impl<C> Graph<JsonState, C> {
-    /// The fields of the state.
+    /// Returns the fields of the state.
     #[must_use]
     pub fn fields(&self) -> &Arc<JsonFields> {
         let initial: &dyn Any = self.initial();

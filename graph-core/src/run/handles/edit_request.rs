@@ -1,4 +1,4 @@
-//! Edits as nodes, about to be made.
+//! Requests for edits as nodes.
 
 use std::boxed::Box;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::run::runtime::error::RunError;
 use crate::run::runtime::shared::Runtime;
 use crate::state::State;
 
-/// An edit as one node or as several, ready to be made: await it.
+/// An edit as one or several nodes. Await it to make the edit.
 ///
 /// ```text
 /// thread.edit_as(review, Verdict::Accept).await?;
@@ -34,7 +34,7 @@ pub struct EditRequest<S> {
 }
 
 impl<S> EditRequest<S> {
-    /// An edit as no node yet.
+    /// Creates an edit without nodes.
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId) -> Self {
         Self { runtime, thread, outcomes: Vec::with_capacity(1), state: PhantomData }
     }
@@ -48,19 +48,20 @@ impl<S> EditRequest<S> {
 }
 
 impl<S: State> Thread<S> {
-    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
-    /// update, its decision, or both. The node's routes, branches and edges say what follows.
+    /// Edits the thread as if `node` had run and returned `outcome`, which is anything that the node may return:
+    /// its update, its decision, or both. The node's routes, branches and edges determine the next tasks.
     ///
-    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
-    ///   none is left the superstep ends.
-    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
-    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
+    /// - For a node that is next, the edit finishes its task. The other tasks stay next with their work, and if
+    ///   none is left, the superstep ends.
+    /// - For a node that is not next, the edit adds a superstep. The tasks that follow from it replace those that
+    ///   the node led to before. If that would drop tasks that other nodes led to, the edit fails.
     ///
-    /// Several nodes are edited as in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
-    /// begins so, too.
+    /// To edit as several nodes in one superstep, use [`and_as`](EditRequest::and_as). The edit can also begin a
+    /// thread that never ran.
     ///
     /// # Errors
-    /// When it would drop work of others ([`ThreadError::WouldDrop`](crate::run::ThreadError::WouldDrop)), the routing fails, the writes conflict,
+    /// Returns an error if it would drop work of other nodes
+    /// ([`ThreadError::WouldDrop`](crate::run::ThreadError::WouldDrop)), the routing fails, the writes conflict,
     /// another run was faster, or the store fails.
     pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
     where
@@ -69,13 +70,14 @@ impl<S: State> Thread<S> {
         EditRequest::<S>::new(self.shared_runtime(), self.id().clone()).and_as(node, outcome)
     }
 
-    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
+    /// Works like [`edit_as`](Self::edit_as), for a node with this stored name.
     ///
-    /// A node of a [described](crate::graph::Description) graph takes what its function may return: a
-    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
+    /// For a node of a [described](crate::graph::Description) graph, the outcome is what its function may return: a
+    /// [`JsonOutcome`](crate::node::JsonOutcome) names the chosen case, and is checked like the node's own result.
     ///
     /// # Errors
-    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
+    /// Also returns an error if the graph has no such node, the node has another decision type, or its description
+    /// has no such case.
     pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
         EditRequest::<S>::new(self.shared_runtime(), self.id().clone()).and_as_named(node, outcome)
     }

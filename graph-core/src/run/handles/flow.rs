@@ -4,7 +4,8 @@
 //!   START ─► "flow" ─► END        the one node runs the code; its journal and its questions do the rest
 //! ```
 //!
-//! There is no second engine: a flow is a [`Graph`] whose handles take its input and give its return value.
+//! A flow uses the same engine: it is a [`Graph`] whose handles accept the flow's input and return its return
+//! value.
 
 mod cx;
 mod node;
@@ -32,12 +33,12 @@ use crate::id::NodeName;
 use crate::node::{OnUnknown, Policy, Retry};
 use crate::state::JsonError;
 
-/// Makes a flow of plain async code: no graph to draw, and yet every effect is recorded, every question pauses,
-/// and a thread resumes where it stopped.
+/// Creates a flow from plain async code. It needs no graph, but every effect is recorded, every question pauses the
+/// thread, and a thread resumes where it stopped.
 ///
-/// `code` gets a [`Cx`] and returns a `Result`. What it does to the outside world it does with
-/// [`cx.run`](Cx::run), so that it is not done twice when the code runs again; everything else must come to the
-/// same result each time. The future owns what it needs: clone what the closure captures, then `async move`.
+/// `code` receives a [`Cx`] and returns a `Result`. It must access the outside world through [`cx.run`](Cx::run),
+/// so that an action is not repeated when the code runs again; all other code must give the same result each time.
+/// The future owns its data: clone what the closure captures, then use `async move`.
 ///
 /// ```
 /// use superstep_core::error::NodeError;
@@ -77,8 +78,8 @@ where
 /// The name of the one node.
 const NODE: &str = "flow";
 
-/// Plain async code that can be run on threads: from an input of type `I` to a value of type `O`. It is a [`Graph`] of one
-/// node, with everything that a graph has: threads, a checkpointer, observers, a history.
+/// Plain async code that runs on threads, from an input of type `I` to a value of type `O`. It is a [`Graph`] of
+/// one node, with all features of a graph: threads, a checkpointer, observers, a history.
 ///
 /// ```
 /// use superstep_core::checkpoint::MemorySaver;
@@ -106,13 +107,13 @@ impl<I, O> Graph<FlowState<I, O>> {
         })
     }
 
-    /// Runs the code of the flow again when it fails; effects that succeeded are not repeated.
+    /// Retries the flow's code when it fails. Successful effects are not repeated.
     #[must_use]
     pub fn retry(self, retry: Retry) -> Self {
         self.policy(|policy| policy.retries.push(retry))
     }
 
-    /// Gives each attempt of the flow this long.
+    /// Limits the duration of each attempt of the flow.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.policy(|policy| policy.timeout = Some(timeout))
@@ -125,7 +126,7 @@ impl<I, O> Graph<FlowState<I, O>> {
     }
 }
 
-/// Makes the fields of a flow of its input, which is given as JSON.
+/// Converts the input of a flow, given as JSON, into its fields.
 fn read_input<I: DeserializeOwned>(input: Value) -> Result<Value, JsonError> {
     match I::deserialize(&input) {
         Ok(_) => Ok(json!({ "input": input })),

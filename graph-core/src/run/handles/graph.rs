@@ -28,10 +28,10 @@ use crate::run::runtime::shared::Runtime;
 use crate::state::{ErasedState, IntoInput, State, StateForm};
 use crate::store::{AccessError, Store};
 
-/// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
-/// to run. [`with_context`](Self::with_context) turns the one into the other.
+/// A compiled graph over states `S` that needs a context of type `C`. With `C = ()` it is ready to run.
+/// [`with_context`](Self::with_context) converts the former into the latter.
 ///
-/// Cheap to clone: clones share everything.
+/// It is cheap to clone: clones share everything.
 pub struct Graph<S, C = ()> {
     runtime: Arc<Runtime>,
     types: PhantomData<fn(S, C)>,
@@ -41,7 +41,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Checks the graph and makes it ready to run.
     ///
     /// # Errors
-    /// Every problem that the graph has, at once.
+    /// Returns all problems of the graph.
     pub fn compile(self) -> Result<Graph<S, C>, BuildError> {
         let runtime = Runtime::new(Arc::new(self.build()?));
         Ok(Graph { runtime: Arc::new(runtime), types: PhantomData })
@@ -49,7 +49,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 }
 
 impl<S, C> Graph<S, C> {
-    /// The same graph, whose handles take and give another form of its state.
+    /// Returns the same graph with handles that use another form of its state.
     pub(super) fn in_form<F>(&self) -> Graph<F, C> {
         Graph { runtime: Arc::clone(&self.runtime), types: PhantomData }
     }
@@ -64,20 +64,20 @@ impl<S, C> Graph<S, C> {
         Self { runtime, types: PhantomData }
     }
 
-    /// Keeps every superstep in `saver`, so that threads survive, can be resumed, and can be looked back at.
+    /// Stores every superstep in `saver`, so that threads survive restarts, can be resumed, and have a history.
     #[must_use]
     pub fn checkpointer(self, saver: impl Checkpointer) -> Self {
         self.shared_checkpointer(Arc::new(saver))
     }
 
-    /// Like [`checkpointer`](Self::checkpointer), for a saver that several graphs share.
+    /// Works like [`checkpointer`](Self::checkpointer), for a saver that several graphs share.
     #[must_use]
     pub fn shared_checkpointer(self, saver: Arc<dyn Checkpointer>) -> Self {
         self.with(|runtime| runtime.keep_in(saver))
     }
 
-    /// Lets every run hold a [`Lease`] of its thread, so that no second run, in this process or in another one, works on
-    /// it at the same time. Needs a checkpointer.
+    /// Makes every run hold a [`Lease`] of its thread, so that no second run, in this process or in another one,
+    /// works on it at the same time. Needs a checkpointer.
     #[must_use]
     pub fn lease(self, lease: Lease) -> Self {
         self.with(|runtime| runtime.lease = Some(lease))
@@ -89,9 +89,9 @@ impl<S, C> Graph<S, C> {
         self.runtime.saver.as_ref()
     }
 
-    /// Keeps the results of nodes with a [`Cache`](crate::node::Cache) in `store`, so that other programs and
-    /// later ones use them, too. Without it they are kept in memory, for the compiled graph. A subgraph without a cache
-    /// of its own uses that of the graph around it.
+    /// Stores the results of nodes with a [`Cache`](crate::node::Cache) in `store`, so that other programs and
+    /// later ones can use them too. By default they are kept in memory, for the compiled graph. A subgraph without
+    /// a cache of its own uses the cache of the surrounding graph.
     #[must_use]
     pub fn cache(self, store: impl Into<Store>) -> Self {
         self.with(|runtime| (runtime.cache, runtime.cache_is_given) = (Some(store.into()), true))
@@ -101,95 +101,95 @@ impl<S, C> Graph<S, C> {
         &self.runtime
     }
 
-    /// Gives the nodes a store of values that outlive threads: they take it as an argument of type
-    /// [`Store`]. A subgraph without a store of its own uses that of the graph around it.
+    /// Gives the nodes a store of values that outlive threads, which they take as an argument of type [`Store`]. A
+    /// subgraph without a store of its own uses the store of the surrounding graph.
     ///
-    /// It is told the time by the graph's [`ambient`](Self::ambient).
+    /// The store uses the clock of the graph's [`ambient`](Self::ambient).
     #[must_use]
     pub fn store(self, store: impl Into<Store>) -> Self {
         self.with(|runtime| runtime.store = Some(store.into()))
     }
 
-    /// Lets a run take at most this many supersteps; 1,000 by default. Reaching it is a resumable outcome.
+    /// Limits the number of supersteps of a run; the default is 1,000. A run that reaches the limit can be resumed.
     #[must_use]
     pub fn recursion_limit(self, supersteps: u64) -> Self {
         self.with(|runtime| runtime.limits.recursion = supersteps)
     }
 
-    /// Lets at most this many tasks of a run run at once; all of a superstep's by default.
+    /// Limits the number of a run's tasks that run at the same time; by default all tasks of a superstep do.
     ///
     /// # Panics
-    /// When `tasks` is 0: nothing could ever run.
+    /// Panics if `tasks` is 0, because no task could ever run.
     #[must_use]
     pub fn max_concurrency(self, tasks: usize) -> Self {
         assert!(tasks > 0, "a run needs room for one task");
         self.with(|runtime| runtime.limits.concurrency = tasks)
     }
 
-    /// Gives each superstep so much time. When it has passed, tasks that have not finished are cancelled and the
-    /// run fails with [`RunError::StepTimedOut`](crate::run::RunError::StepTimedOut), which names them. What has
-    /// finished is recorded, and `resume` runs the rest.
+    /// Limits the duration of each superstep. After that time, unfinished tasks are cancelled and the run fails
+    /// with [`RunError::StepTimedOut`](crate::run::RunError::StepTimedOut), which names them. Finished tasks are
+    /// recorded, and `resume` runs the rest.
     ///
-    /// Time in which the handle of a streamed run is not asked for events counts as well. A node that blocks its
+    /// The time counts even while the handle of a streamed run is not asked for events. A node that blocks its
     /// thread cannot be interrupted.
     #[must_use]
     pub fn step_timeout(self, timeout: Duration) -> Self {
         self.with(|runtime| runtime.step_timeout = Some(timeout))
     }
 
-    /// Says what may run on threads whose latest checkpoint was written under another state or another graph;
-    /// [`OnChange::Upgrade`] by default. For subgraphs counts what the graph around them says.
+    /// Sets the policy for threads whose latest checkpoint was written with another state or another graph; the
+    /// default is [`OnChange::Upgrade`]. For subgraphs, the policy of the surrounding graph applies.
     #[must_use]
     pub fn on_change(self, policy: OnChange) -> Self {
         self.with(|runtime| runtime.on_change = policy)
     }
 
-    /// Lets `observer` watch every run. Without an observer no event is built.
+    /// Adds an observer of every run. Without an observer no event is built.
     #[must_use]
     pub fn observe(self, observer: impl Observer) -> Self {
         self.with(|runtime| runtime.observers.push(Arc::new(observer)))
     }
 
-    /// Keeps the events that nodes emit: custom events and pieces of messages are stored with the checkpoint of their
-    /// superstep, in one transaction, and [`Thread::events`](crate::run::Thread::events) returns them again. The
-    /// setting also applies to subgraphs, whatever they set themselves. Without a checkpointer it has no effect.
+    /// Stores the events that nodes emit: custom events and parts of messages are stored with the checkpoint of
+    /// their superstep, in one transaction, and [`Thread::events`](crate::run::Thread::events) returns them again.
+    /// The setting also applies to subgraphs, whatever their own setting. Without a checkpointer it has no effect.
     ///
-    /// Events are kept only of the attempt that finished a task. Those of an attempt that failed or paused are not
-    /// kept: the task runs again, and emits them again. So no kept event is lost or stored twice. Events of a task that
-    /// finished before its siblings are kept with its result.
+    /// Only the events of the attempt that finished a task are kept. A task whose attempt failed or paused runs
+    /// again and emits its events again, so no kept event is lost or stored twice. Events of a task that finished
+    /// before its siblings are stored with its result.
     ///
-    /// At most 1 MiB is kept for one superstep, or the limit of [`record_events_up_to`](Self::record_events_up_to). The
-    /// oldest events are dropped first, and an [`EmittedDropped`](crate::run::EventKind::EmittedDropped) has their
-    /// number.
+    /// At most 1 MiB is kept for one superstep, or the limit of [`record_events_up_to`](Self::record_events_up_to).
+    /// The oldest events are dropped first, and an [`EmittedDropped`](crate::run::EventKind::EmittedDropped) event
+    /// contains their number.
     #[must_use]
     pub fn record_events(self) -> Self {
         self.record_events_up_to(EMITTED_BYTES)
     }
 
-    /// Like [`record_events`](Self::record_events), with so many bytes for what is kept of one superstep.
+    /// Works like [`record_events`](Self::record_events), with a limit of `bytes` for the events of one superstep.
     #[must_use]
     pub fn record_events_up_to(self, bytes: usize) -> Self {
         self.with(|runtime| runtime.kept_bytes = Some(bytes))
     }
 
-    /// Replaces the clock and the source of ids and chance.
+    /// Replaces the clock and the source of ids and random numbers.
     #[must_use]
     pub fn ambient(self, ambient: impl Ambient) -> Self {
         self.with(|runtime| runtime.ambient = Arc::new(ambient))
     }
 
-    /// The graph's name.
+    /// Returns the graph's name.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         self.runtime.program.topology.name()
     }
 
-    /// The names of its nodes, in the order of their registration.
+    /// Returns the names of the nodes, in the order of their registration.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
         self.runtime.program.topology.nodes().map(|(_, name)| name)
     }
 
-    /// Its program and those of its subgraphs, at all levels.
+    /// Returns the programs of the graph and of its subgraphs, at all levels.
     pub(crate) fn programs(&self) -> Vec<&Program> {
         self.runtime.programs()
     }
@@ -198,36 +198,36 @@ impl<S, C> Graph<S, C> {
         &*self.runtime.program.initial
     }
 
-    /// The description of the graph that its store keeps: its state, its nodes and its wiring.
+    /// Returns the description of the graph that its store keeps: its state, its nodes and its edges.
     #[must_use]
     pub fn description(&self) -> &GraphDescription {
         &self.runtime.program.description
     }
 
-    /// A picture of the graph as a Mermaid flowchart, every case listed.
+    /// Returns the graph as a Mermaid flowchart with every case.
     #[must_use]
     pub fn mermaid(&self) -> String {
         self.runtime.program.topology.mermaid()
     }
 
-    /// A picture of the graph in Graphviz' DOT language, every case listed.
+    /// Returns the graph in Graphviz' DOT language with every case.
     #[must_use]
     pub fn dot(&self) -> String {
         self.runtime.program.topology.dot()
     }
 
-    /// Forgets what nodes of this graph returned: all of them run again.
+    /// Clears the cached results of this graph's nodes, so that all of them run again.
     ///
     /// # Errors
-    /// When the cache cannot be read or written.
+    /// Returns an error if the cache cannot be read or written.
     pub async fn clear_cache(&self) -> Result<(), ThreadError> {
         self.clear(&[ROOT, self.name().as_str()]).await
     }
 
-    /// Forgets what one node returned.
+    /// Clears the cached results of one node.
     ///
     /// # Errors
-    /// When the graph has no such node, or the cache cannot be read or written.
+    /// Returns an error if the graph has no such node, or the cache cannot be read or written.
     pub async fn clear_cache_of(&self, node: impl Into<NodeName>) -> Result<(), ThreadError> {
         let node = node.into();
         if self.nodes().all(|known| *known != node) {
@@ -249,9 +249,9 @@ impl<S, C> Graph<S, C> {
 impl<S, C: Send + Sync + 'static> Graph<S, C> {
     /// Gives the nodes their context, and returns a graph that can run.
     ///
-    /// The type changes: `compile` returns a `Graph<S, C>`, which has no method to run it while its context is missing,
-    /// and this method returns a `Graph<S>`. So a function or a struct that holds a finished graph names it `Graph<S>`,
-    /// whatever its nodes take. A graph whose nodes take no context is a `Graph<S>` from the start.
+    /// The type changes: `compile` returns a `Graph<S, C>`, which cannot run while its context is missing, and this
+    /// method returns a `Graph<S>`. So the type of a graph that is ready to run is `Graph<S>`, whatever its nodes
+    /// take. A graph whose nodes take no context is a `Graph<S>` from the start.
     #[must_use]
     pub fn with_context(self, context: C) -> Graph<S> {
         let ready = self.with(|runtime| runtime.context = Arc::new(context));
@@ -260,22 +260,22 @@ impl<S, C: Send + Sync + 'static> Graph<S, C> {
 }
 
 impl<S: StateForm> Graph<S> {
-    /// The thread with this id: a sequence of runs that share one state. It need not exist yet.
+    /// Returns the thread with this id: a sequence of runs that share one state. The thread need not exist yet.
     #[must_use]
     pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S> {
         Thread::new(Arc::clone(&self.runtime), id.into())
     }
 
-    /// Runs the graph once, on a thread of its own.
+    /// Runs the graph once, on a new thread.
     pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
         let id = std::format!("{}", self.runtime.ambient.id());
         self.thread(id).run(input)
     }
 
-    /// All threads in the graph's store, by name, with what is next and what is asked.
+    /// Returns all threads in the graph's store, by name, with their next tasks and open questions.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or it fails.
+    /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
     pub async fn threads(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
         let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         let mut threads = saver.threads().await?;
@@ -283,28 +283,29 @@ impl<S: StateForm> Graph<S> {
         Ok(threads)
     }
 
-    /// The threads that have something left to do.
+    /// Returns the threads with unfinished work.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or it fails.
+    /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
     pub async fn unfinished(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
         let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         Ok(saver.unfinished(self.name()).await?)
     }
 
-    /// The open questions of all threads, each with the schemas of its question and its answers. What it costs depends on how many there are, not on how many threads.
+    /// Returns the open questions of all threads, each with the schemas of its question and its answers. The cost
+    /// depends on the number of questions, not on the number of threads.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or it fails.
+    /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
     pub async fn interrupts(&self) -> Result<Vec<(ThreadId, Interrupt)>, ThreadError> {
         let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         Ok(self.asked(saver.open_asks(self.name()).await?))
     }
 
-    /// Lets deadlines take effect: gives the open questions of all threads whose deadline has passed their
-    /// default answers, and returns those questions with their threads: the answer is the default of its
-    /// [`deadline`](Interrupt::deadline). Each is returned once, whoever calls
-    /// this, and how many at once. Their threads can then be resumed:
+    /// Applies deadlines: answers the open questions of all threads whose deadline has passed with their default
+    /// answers, and returns these questions with their threads. The answer is the default of a question's
+    /// [`deadline`](Interrupt::deadline). Each question is returned once, even if several programs call this at the
+    /// same time. The threads can then be resumed:
     ///
     /// ```text
     /// for (thread, _) in graph.tick().await? {
@@ -312,11 +313,11 @@ impl<S: StateForm> Graph<S> {
     /// }
     /// ```
     ///
-    /// `resume` and `answer` do the same first for their own thread, so that a late answer fails with
-    /// `AlreadyAnswered` whether or not anybody calls this. An answer that came first stays.
+    /// `resume` and `answer` do the same for their own thread first, so a late answer fails with `AlreadyAnswered`
+    /// even if no program calls this. An earlier answer stays.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or it fails.
+    /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
     pub async fn tick(&self) -> Result<Vec<(ThreadId, Interrupt)>, ThreadError> {
         Ok(self.asked(self.runtime.expire(None).await?))
     }

@@ -11,24 +11,24 @@ use super::graph::Graph;
 use crate::node::schema_of;
 use crate::state::{FieldSchema, Lifetime, Schema};
 
-/// The names of the reducers that take the type of their field, in lower case.
+/// The names of the reducers that accept the type of their field, in lower case.
 const BUILT_IN: [&str; 11] =
     ["", "any", "append", "ephemeral", "keyedlog", "lastvalue", "max", "merge", "min", "sum", "union"];
 
-/// The JSON Schemas of what a graph takes and gives as JSON; `None` where its types have none.
+/// The JSON Schemas of a graph's data; `None` for types without one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JsonSchemas {
-    /// The state, as [`AnyState::to_json`](crate::run::AnyState::to_json) gives it.
+    /// The schema of the state, as returned by [`AnyState::to_json`](crate::run::AnyState::to_json).
     pub state: Option<Value>,
-    /// The input of a run, as an [`AnyGraph`](crate::run::AnyGraph) takes it.
+    /// The schema of the input of a run, as accepted by an [`AnyGraph`](crate::run::AnyGraph).
     pub input: Option<Value>,
-    /// The result of a run: the state, unless the graph [says otherwise](Graph::with_json_schemas).
+    /// The schema of the result of a run: the state, unless the graph [sets another one](Graph::with_json_schemas).
     pub output: Option<Value>,
 }
 
 impl<S, C> Graph<S, C> {
-    /// The JSON Schemas of the state, the input and the output. A state that derives `schemars::JsonSchema` has them, and
-    /// so has every graph that is read from a description.
+    /// Returns the JSON Schemas of the state, the input and the output. They exist for a state that derives
+    /// `schemars::JsonSchema`, and for every graph that is read from a description.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -66,15 +66,15 @@ impl<S, C> Graph<S, C> {
         JsonSchemas { state, input, output }
     }
 
-    /// Says that inputs are an `I` and outputs an `O`, for those who read [`json_schemas`](Self::json_schemas): the types
-    /// of a flow, or those that a program makes of the state.
+    /// Sets the types `I` of inputs and `O` of outputs for [`json_schemas`](Self::json_schemas): the types of a
+    /// flow, or those into which a program converts the state.
     #[must_use]
     pub fn with_json_schemas<I: JsonSchema, O: JsonSchema>(self) -> Self {
         self.with(|runtime| runtime.json_schemas = Some((schema_of::<I>(), schema_of::<O>())))
     }
 }
 
-/// The schema of an object by the names of the fields, made of that of the state's type.
+/// Returns the schema of an object by field name, built from the schema of the state's type.
 fn object(derived: &Value, schema: &Schema, is_input: bool) -> Value {
     let stored = schema.fields.iter().filter(|field| field.lifetime != Lifetime::Unstored);
     let properties: Map<String, Value> =
@@ -92,9 +92,9 @@ fn object(derived: &Value, schema: &Schema, is_input: bool) -> Value {
     object
 }
 
-/// The schema of a field; that of any value where it is not known.
+/// Returns the schema of a field; if it is unknown, the schema of any value.
 fn property(derived: &Value, field: &FieldSchema, is_input: bool) -> Value {
-    // What a reducer of the user's takes is not the type of the field.
+    // The argument of a user's reducer need not have the type of the field.
     if is_input && !is_built_in(&field.reducer) {
         return Value::Bool(true);
     }
@@ -105,7 +105,7 @@ fn property(derived: &Value, field: &FieldSchema, is_input: bool) -> Value {
     at.cloned().unwrap_or(Value::Bool(true))
 }
 
-/// Returns `true` for the name of a reducer of this crate, as derived states and described ones write it.
+/// Returns `true` for the name of a reducer of this crate, in the form of derived or described states.
 fn is_built_in(reducer: &str) -> bool {
     let name = reducer.rsplit("::").next().unwrap_or_default().trim().replace('_', "").to_ascii_lowercase();
     BUILT_IN.contains(&&*name)

@@ -1,4 +1,4 @@
-//! Names of checkpoints, on a thread and on a checkpoint of it.
+//! Names of checkpoints: methods of a thread and of a checkpoint.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -11,12 +11,13 @@ use crate::run::runtime::error::ThreadError;
 use crate::state::StateForm;
 
 impl<S: StateForm> Past<S> {
-    /// Gives this checkpoint a name on its thread, which [`thread.named`](Thread::named) finds it by. It may have
-    /// several. A checkpoint that has a name stays when older ones are pruned.
+    /// Gives this checkpoint a name on its thread, by which [`thread.named`](Thread::named) finds it. A checkpoint
+    /// may have several names. A checkpoint with a name is kept when older ones are pruned.
     ///
     /// # Errors
-    /// [`ThreadError::Name`] when it is none, [`StoreError::NameTaken`](crate::checkpoint::StoreError::NameTaken) when
-    /// another checkpoint of the thread has it, or when the store fails.
+    /// Returns [`ThreadError::Name`] if the name is invalid,
+    /// [`StoreError::NameTaken`](crate::checkpoint::StoreError::NameTaken) if another checkpoint of the thread has
+    /// it, and other errors if the store fails.
     pub async fn name(&self, name: &str) -> Result<(), ThreadError> {
         let (runtime, thread, loaded) = self.parts();
         let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
@@ -26,36 +27,38 @@ impl<S: StateForm> Past<S> {
 }
 
 impl<S: StateForm> Thread<S> {
-    /// The checkpoint that the thread has this name for.
+    /// Returns the checkpoint to which the thread gave this name.
     ///
     /// # Errors
-    /// [`ThreadError::Name`] when it is none, or when no checkpoint has it, or the store fails.
+    /// Returns [`ThreadError::Name`] if the name is invalid, and other errors if no checkpoint has it, or the store
+    /// fails.
     pub async fn named(&self, name: &str) -> Result<Past<S>, ThreadError> {
         self.past(At::Named(name.parse()?)).await
     }
 
-    /// The names that the thread has for checkpoints, by name.
+    /// Returns the thread's names for checkpoints, ordered by name.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or its store fails.
+    /// Returns an error if the graph has no checkpointer, or its store fails.
     pub async fn names(&self) -> Result<Vec<NamedCheckpoint>, ThreadError> {
         Ok(self.saver()?.names(self.id()).await?)
     }
 
-    /// Gives a checkpoint another name in the place of the one that it has.
+    /// Renames a checkpoint.
     ///
     /// # Errors
-    /// [`ThreadError::Name`] when one of them is none, or when no checkpoint has the first, another one has the
-    /// second, or the store fails.
+    /// Returns [`ThreadError::Name`] if a name is invalid, and other errors if no checkpoint has the first name,
+    /// another one has the second, or the store fails.
     pub async fn rename_checkpoint(&self, from: &str, to: &str) -> Result<(), ThreadError> {
         let [from, to]: [CheckpointName; 2] = [from.parse()?, to.parse()?];
         change(self.saver()?, self.id(), Naming::Rename { from, to }).await
     }
 
-    /// Takes a name away. The checkpoint stays.
+    /// Removes a name. The checkpoint stays.
     ///
     /// # Errors
-    /// [`ThreadError::Name`] when it is none, or when no checkpoint has it, or the store fails.
+    /// Returns [`ThreadError::Name`] if the name is invalid, and other errors if no checkpoint has it, or the store
+    /// fails.
     pub async fn remove_name(&self, name: &str) -> Result<(), ThreadError> {
         change(self.saver()?, self.id(), Naming::Remove { name: name.parse()? }).await
     }

@@ -21,7 +21,7 @@ use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::shared::Runtime;
 use crate::state::StateForm;
 
-/// One checkpoint of a thread, with the state it holds.
+/// One checkpoint of a thread, with its state.
 pub struct Past<S: StateForm> {
     runtime: Arc<Runtime>,
     thread: ThreadId,
@@ -40,12 +40,12 @@ impl<S: StateForm> Past<S> {
         (&self.runtime, &self.thread, &self.loaded)
     }
 
-    /// The checkpoint's id.
+    /// Returns the checkpoint's id.
     pub fn id(&self) -> CheckpointId {
         self.loaded.checkpoint.id
     }
 
-    /// Its step.
+    /// Returns the checkpoint's step.
     pub fn step(&self) -> i64 {
         self.loaded.checkpoint.step
     }
@@ -55,17 +55,17 @@ impl<S: StateForm> Past<S> {
         self.loaded.checkpoint.source
     }
 
-    /// The state. Results of finished siblings in an unfinished superstep are not in it.
+    /// Returns the state. It does not include the results of finished siblings in an unfinished superstep.
     pub fn state(&self) -> &S {
         &self.state
     }
 
-    /// Takes the state.
+    /// Returns the state by value.
     pub fn into_state(self) -> S {
         self.state
     }
 
-    /// The nodes that are next, in merge order.
+    /// Returns the next nodes, in merge order.
     pub fn next(&self) -> Vec<NodeName> {
         self.loaded.checkpoint.frontier.nodes().cloned().collect()
     }
@@ -75,48 +75,48 @@ impl<S: StateForm> Past<S> {
         &self.loaded.checkpoint.tasks
     }
 
-    /// The open questions of its next tasks.
+    /// Returns the open questions of the next tasks.
     pub fn interrupts(&self) -> Vec<Interrupt> {
         self.runtime.program.open_questions(&self.loaded.asks)
     }
 
-    /// The tasks that are next here, with what they have done: results, which are not in the state, failures and
-    /// questions.
+    /// Returns the next tasks with their progress: results, which are not in the state, failures and questions.
     pub fn pending(&self) -> Vec<TaskState> {
         tasks_of(&self.runtime.program, &self.loaded)
     }
 
-    /// The checkpoint as it was read.
+    /// Returns the checkpoint in the form in which it was read.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
     }
 
-    /// The checkpoint as a JSON document of a stable shape, for tools and for people.
+    /// Returns the checkpoint as a JSON document with a stable shape, for tools and for people.
     pub fn view(&self) -> CheckpointView {
         CheckpointView::of(&self.runtime.program, &self.thread, &self.loaded)
     }
 
-    /// The events that led here, oldest first. What happened after it is not among them.
+    /// Returns the events that led here, oldest first, without later ones.
     ///
     /// # Errors
-    /// When the graph has no checkpointer.
+    /// Returns an error if the graph has no checkpointer.
     pub fn events(&self) -> Result<PastEvents, ThreadError> {
         self.runtime.past_events(&self.thread, At::Id(self.id()))
     }
 
     /// Begins a branch here, on the same thread: a copy of this checkpoint, with the source `fork`, becomes the
-    /// thread's latest. What came after it stays as it is, and is found by id. The branch begins without unfinished
-    /// work: what is next runs, and asks, anew. [`rerun`](Self::rerun) begins one and runs it.
+    /// thread's latest checkpoint. Later checkpoints stay unchanged, and are found by id. The branch begins without
+    /// unfinished work: the next tasks run, and ask their questions, again. [`rerun`](Self::rerun) begins a branch
+    /// and runs it.
     ///
     /// # Errors
-    /// When another run was faster, or the store fails.
+    /// Returns an error if another run was faster, or the store fails.
     pub async fn branch(&self) -> Result<CheckpointId, ThreadError> {
         branch(&self.runtime, &self.thread, &self.loaded.checkpoint).await
     }
 
-    /// Runs on from here once more, live: begins a [`branch`](Self::branch) and runs it to its end. All effects
-    /// happen again, all questions are asked again, and the node cache is neither read nor written; nothing that was
-    /// recorded on top of this checkpoint is used. Should the run be stopped, `thread.resume()` goes on with it.
+    /// Runs from here again, live: begins a [`branch`](Self::branch) and runs it to its end. All effects happen
+    /// again, all questions are asked again, and the node cache is neither read nor written; nothing that was
+    /// recorded on top of this checkpoint is used. If the run is stopped, `thread.resume()` continues it.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -150,10 +150,10 @@ impl<S: StateForm> Past<S> {
         ReplayRequest::new(Arc::clone(&self.runtime), self.thread.clone(), At::Id(self.id()))
     }
 
-    /// Makes a new thread that begins here: it shares the past and copies nothing.
+    /// Creates a new thread that begins here. It shares the past and copies nothing.
     ///
     /// # Errors
-    /// When a thread of that name exists, or the store fails.
+    /// Returns an error if a thread with that name exists, or the store fails.
     pub async fn fork(&self, name: impl Into<ThreadId>) -> Result<Thread<S>, ThreadError> {
         let name = name.into();
         let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;

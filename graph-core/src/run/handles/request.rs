@@ -1,4 +1,4 @@
-//! A run about to happen, and the handle of one that is watched.
+//! Requests to run a thread.
 
 use std::boxed::Box;
 use std::fmt;
@@ -46,14 +46,15 @@ pub struct RunRequest<S> {
     state: PhantomData<fn() -> S>,
 }
 
-/// A run under way.
+/// The future of a running request.
 pub(crate) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
 
 impl<S: StateForm> RunRequest<S> {
     pub(crate) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let order = Order {
             limits: runtime.limits,
-            // The tasks of a superstep run side by side: whoever spreads them holds the thread.
+            // A run of a single task holds no lease, because the tasks of a superstep may run in several processes
+            // at once. The program that distributes them holds the lease.
             lease: runtime.lease.clone().filter(|_| !matches!(verb, Verb::Task(_))),
             stops: Stops { step_timeout: runtime.step_timeout, ..Stops::default() },
             kept_bytes: runtime.kept_bytes,
@@ -63,20 +64,21 @@ impl<S: StateForm> RunRequest<S> {
         Self { runtime, order, state: PhantomData }
     }
 
-    /// The same request, told from others by `key`.
+    /// Adds an idempotency key to the request.
     pub(crate) fn once(mut self, key: &str) -> Self {
         self.order.key = Some(RequestKey::new(key));
         self
     }
 
-    /// Cancels the run when `token` is cancelled. What is finished by then is kept, and the thread can be
-    /// resumed; no effect of the run starts after it has returned.
+    /// Cancels the run when `token` is cancelled. Work that has finished by then is kept, and the thread can be
+    /// resumed. No effect of the run starts after it has returned.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
         self.order.stops.cancel = Some(token);
         self
     }
 
-    /// Lets this run hold a lease of its thread, whatever the graph says. See [`Graph::lease`](crate::run::Graph::lease).
+    /// Makes this run hold a lease of its thread, whatever the graph's setting. See
+    /// [`Graph::lease`](crate::run::Graph::lease).
     pub fn lease(mut self, lease: Lease) -> Self {
         self.order.lease = Some(lease);
         self
@@ -89,45 +91,46 @@ impl<S: StateForm> RunRequest<S> {
         self
     }
 
-    /// Gives each superstep of this run so much time, whatever the graph says. See
+    /// Limits the duration of each superstep of this run, whatever the graph's setting. See
     /// [`Graph::step_timeout`](crate::run::Graph::step_timeout).
     pub fn step_timeout(mut self, timeout: Duration) -> Self {
         self.order.stops.step_timeout = Some(timeout);
         self
     }
 
-    /// Stops the run before these nodes run, at the barrier where they are next; beside the nodes whose policy
-    /// says so. `thread.resume()` passes the breakpoint, from any process.
+    /// Stops the run at the barrier before these nodes run, in addition to the nodes with such a policy.
+    /// `thread.resume()` passes the breakpoint, from any process.
     pub fn interrupt_before(mut self, nodes: impl SelectNodes) -> Self {
         nodes.select(&mut self.order.breakpoints.before);
         self
     }
 
-    /// Stops the run at the barrier after these nodes ran, unless nothing is next there; beside the nodes whose
-    /// policy says so. `thread.resume()` passes the breakpoint, from any process.
+    /// Stops the run at the barrier after these nodes have run, unless the run ends there, in addition to the nodes
+    /// with such a policy. `thread.resume()` passes the breakpoint, from any process.
     pub fn interrupt_after(mut self, nodes: impl SelectNodes) -> Self {
         nodes.select(&mut self.order.breakpoints.after);
         self
     }
 
-    /// Lets this run take at most so many supersteps.
+    /// Limits the number of supersteps of this run.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.order.limits.recursion = supersteps;
         self
     }
 
-    /// Lets `observer` watch this run.
+    /// Adds an observer of this run.
     pub fn observe(mut self, observer: impl Observer) -> Self {
         self.order.observers.push(Arc::new(observer));
         self
     }
 
-    /// Adds an entry to the metadata of every checkpoint that this run writes. A value that has no JSON form
-    /// is kept as its error text.
+    /// Adds an entry to the metadata of every checkpoint that this run writes. A value without a JSON form is
+    /// stored as its error text.
     ///
-    /// In the JSON document of a checkpoint, `source`, `step`, `run_id` and `writes` are the checkpoint's own: an
-    /// entry that is called like one of them is there as `user.source`, say. The entry `idempotency_key` is that of
-    /// [`run_once`](crate::run::Thread::run_once): yours is stored as `user.idempotency_key`.
+    /// In the JSON document of a checkpoint, `source`, `step`, `run_id` and `writes` belong to the checkpoint. An
+    /// entry with one of these names is prefixed, as in `user.source`. The entry `idempotency_key` belongs to
+    /// [`run_once`](crate::run::Thread::run_once), so an entry of yours with that name is stored as
+    /// `user.idempotency_key`.
     pub fn metadata<T: Serialize + ?Sized>(mut self, name: impl Into<String>, value: &T) -> Self {
         let value = Json::encode(value).unwrap_or_else(|error| {
             Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
@@ -140,21 +143,22 @@ impl<S: StateForm> RunRequest<S> {
         self
     }
 
-    /// Keeps what the nodes of this run emit, as [`Graph::record_events`](crate::run::Graph::record_events) does for all
-    /// runs of a graph.
+    /// Stores the events that the nodes of this run emit, as
+    /// [`Graph::record_events`](crate::run::Graph::record_events) does for all runs of a graph.
     pub fn record_events(mut self) -> Self {
         self.order.kept_bytes.get_or_insert(EMITTED_BYTES);
         self
     }
 
-    /// Builds the events of these views too, for observers and subscribers: values and updates are built only
-    /// where somebody wants them.
+    /// Also builds the events of these views, for observers and subscribers. Values and updates are only built on
+    /// request.
     pub fn include(mut self, views: impl Into<Views>) -> Self {
         self.order.observers.push(Arc::new(Wants(views.into())));
         self
     }
 
-    /// A feed of this run's events, for those who do not drive it. It holds the latest `capacity` events.
+    /// Returns a feed of this run's events, for readers that do not drive the run. The feed holds the latest
+    /// `capacity` events.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -191,19 +195,19 @@ impl<S: StateForm> RunRequest<S> {
         feed
     }
 
-    /// Hands out the events of the run, which starts when the first one is asked for. The handle drives the run:
-    /// nothing happens between two calls of [`next`](RunStream::next) but what tasks in flight do, nothing is
-    /// lost, and dropping the handle cancels the run at a resumable point.
+    /// Returns the events of the run, which starts when the first one is requested. The handle drives the run:
+    /// between two calls of [`next`](RunStream::next) only tasks in flight continue, no event is lost, and dropping
+    /// the handle cancels the run at a resumable point.
     pub fn stream(self) -> RunStream<S> {
         RunStream::new(self)
     }
 
-    /// The same request, of a graph without its type: see [`AnyGraph`](crate::run::AnyGraph).
+    /// Returns the same request for a graph without its state type: see [`AnyGraph`](crate::run::AnyGraph).
     pub fn erased(self) -> RunRequest<AnyState> {
         RunRequest { runtime: self.runtime, order: self.order, state: PhantomData }
     }
 
-    /// The run, whose events go into `queue`.
+    /// Starts the run, whose events go into `queue`.
     pub(crate) fn watched(mut self, queue: Arc<EventQueue>) -> Running<S> {
         self.order.queue = Some(queue);
         self.into_future()

@@ -1,4 +1,4 @@
-//! The handle of a run that is watched.
+//! The handle of a streamed run.
 
 use std::boxed::Box;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::run::runtime::stream::queue::EventQueue;
 use crate::run::runtime::stream::view::{View, Views};
 use crate::state::StateForm;
 
-/// A run that is watched: its events, of which none is lost, and its end.
+/// A streamed run: its events, without loss, and its end.
 ///
-/// The handle drives the run: the run goes on while its handle is asked for events. Where it is not asked, tasks
-/// that are under way go on until so many events wait that they are held up.
+/// The handle drives the run, which continues while the handle is asked for events. While it is not asked, running
+/// tasks continue until too many events are waiting; then they are suspended.
 #[must_use = "a run goes on while its handle is asked for events, and is cancelled when that is dropped"]
 pub struct RunStream<S: StateForm> {
     views: Views,
@@ -25,11 +25,11 @@ pub struct RunStream<S: StateForm> {
 }
 
 enum Phase<S: StateForm> {
-    /// Not asked yet.
+    /// The run has not started.
     Ready(Box<RunRequest<S>>),
     Running(Arc<EventQueue>, Running<S>),
     Ended(Arc<EventQueue>, Result<Run<S>, RunError>),
-    /// Between two others.
+    /// A placeholder between two other phases.
     Moving,
 }
 
@@ -38,8 +38,8 @@ impl<S: StateForm> RunStream<S> {
         Self { views: View::Debug.into(), phase: Phase::Ready(Box::new(request)) }
     }
 
-    /// Shows only the events of these views; without, the whole log. To be said before the first event is asked
-    /// for: some events are only built for those who want them.
+    /// Selects the events of these views; by default the whole log. Call it before the first event is requested,
+    /// because some events are only built on request.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -71,7 +71,7 @@ impl<S: StateForm> RunStream<S> {
         self
     }
 
-    /// The next event; `None` after the last.
+    /// Returns the next event; `None` after the last one.
     pub async fn next(&mut self) -> Option<RunEvent> {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -84,7 +84,7 @@ impl<S: StateForm> RunStream<S> {
             self.phase = Phase::Running(Arc::clone(&queue), request.watched(queue));
         }
         if let Phase::Running(queue, run) = &mut self.phase {
-            // Events first: the run waits until what it has done is taken in.
+            // Events come first: the run waits until its events are consumed.
             if let Some(event) = queue.pop() {
                 return Poll::Ready(Some(event));
             }
@@ -94,16 +94,16 @@ impl<S: StateForm> RunStream<S> {
             }
         }
         match &self.phase {
-            // A node may have kept its `Emit`, and with it the log: that the run has ended is the end.
+            // A node may have kept its `Emit`, and with it the log, so the end of the run is the end of its events.
             Phase::Ended(queue, _) => Poll::Ready(queue.pop()),
             _ => unreachable!("it was started, and has ended"),
         }
     }
 
-    /// Runs to the end, dropping the events that are left, and says how it ended.
+    /// Runs to the end, discards the remaining events, and returns the result of the run.
     ///
     /// # Errors
-    /// See [`RunError`].
+    /// Returns the [`RunError`] of the run.
     pub async fn finish(mut self) -> Result<Run<S>, RunError> {
         while self.next().await.is_some() {}
         match std::mem::replace(&mut self.phase, Phase::Moving) {

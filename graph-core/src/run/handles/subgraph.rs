@@ -1,4 +1,4 @@
-//! Compiled graphs as nodes of others.
+//! Compiled graphs as nodes of other graphs.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,32 +13,33 @@ use crate::run::driver::subgraph::nested::Nested;
 use crate::run::runtime::shared::Runtime;
 use crate::state::State;
 
-/// A compiled graph over `S` that is to be a node of a graph with context `C`.
+/// A compiled graph over `S` that can be a node of a graph with context `C`.
 ///
-/// A graph that still needs its context becomes one by itself, and is given that of the graph around it. One that was
-/// given its context keeps it; where the graph around it has a context, it becomes one with [`Graph::with_own_context`].
+/// A graph that still needs its context converts into a subgraph, and receives the context of the surrounding
+/// graph. A graph that already has its context keeps it; if the surrounding graph has a context, convert it with
+/// [`Graph::with_own_context`].
 pub struct Subgraph<S: State, C> {
     runtime: Arc<Runtime>,
     own_context: bool,
     types: PhantomData<fn(S, C)>,
 }
 
-/// A graph that can be a node of a graph with context `C`: one with the same context, or one that
-/// [has its own](Graph::with_own_context).
+/// A graph that can be a node of a graph with context `C`: it has the same context type, or [its own
+/// context](Graph::with_own_context).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a subgraph of a graph with context `{C}`",
     label = "its context has another type",
     note = "for a graph that has its context, or needs none, add `.with_own_context()`"
 )]
 pub trait IntoSubgraph<S: State, C> {
-    /// Makes the subgraph.
+    /// Converts the graph into a subgraph.
     fn into_subgraph(self) -> Subgraph<S, C>;
 }
 
 impl<S: State, C> IntoSubgraph<S, C> for Graph<S, C> {
     fn into_subgraph(self) -> Subgraph<S, C> {
         let runtime = self.into_runtime();
-        // One that was given its context already needs no other.
+        // A graph that already has its context needs no other one.
         let own_context = !(*runtime.context).is::<()>();
         Subgraph { runtime, own_context, types: PhantomData }
     }
@@ -51,7 +52,8 @@ impl<S: State, C> IntoSubgraph<S, C> for Subgraph<S, C> {
 }
 
 impl<S: State> Graph<S> {
-    /// As a subgraph that keeps the context it was given, whatever the context of the graph around it is.
+    /// Converts the graph into a subgraph that keeps its own context, whatever the context of the surrounding
+    /// graph.
     #[must_use]
     pub fn with_own_context<C>(self) -> Subgraph<S, C> {
         Subgraph { runtime: self.into_runtime(), own_context: true, types: PhantomData }
@@ -59,13 +61,13 @@ impl<S: State> Graph<S> {
 }
 
 impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
-    /// Adds a compiled graph as a node. It has a state of its own; `lens` says what it gets of the state around
-    /// it and what it gives back, which is one update at its end.
+    /// Adds a compiled graph as a node. The subgraph has a state of its own. `lens` defines the data that it
+    /// receives from the surrounding state, and the data that it returns as one update at its end.
     ///
-    /// Its supersteps are stored like any others', below the task that runs it; so after a crash, a failure or
-    /// an answer it goes on where it was. It uses the checkpointer of the graph around it; its own, and its own
-    /// observers, are not used. Its questions pause the graph around it, and are answered there. Its recursion
-    /// limit and its concurrency limit are its own, for each run of its node.
+    /// Its supersteps are stored like those of any graph, below the task that runs it, so after a crash, a failure
+    /// or an answer it continues where it stopped. It uses the checkpointer of the surrounding graph; its own
+    /// checkpointer and its own observers are not used. Its questions pause the surrounding graph, and are answered
+    /// there. Its recursion limit and its concurrency limit apply to each run of its node.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -156,7 +158,7 @@ impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
     }
 }
 
-/// A reducer is written with or without its path.
+/// A reducer may be written with or without its path.
 fn last_segment(path: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path).trim()
 }

@@ -1,4 +1,4 @@
-//! Looking at the subgraphs of a checkpoint.
+//! The subgraphs of a checkpoint.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::state::StateForm;
 /// The state of a subgraph, as of its own latest checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubgraphView {
-    /// The nodes whose subgraphs lead to it, from the graph down.
+    /// The nodes whose subgraphs lead to it, from the graph at the top down.
     pub path: Vec<NodeName>,
     /// The task that runs it.
     pub task: TaskId,
-    /// Its thread. A thread of the subgraph's own graph with this id reads its history and edits its state;
-    /// it is run by the thread above it.
+    /// The subgraph's thread. Use a thread of the subgraph's own graph with this id to read its history and edit
+    /// its state. Only the thread above can run it.
     pub thread: ThreadId,
     /// The checkpoint, as a JSON document.
     pub view: CheckpointView,
 }
 
-/// A subgraph on the way down, and where it is to go on.
+/// A subgraph on the path down, with the checkpoint from which it continues.
 struct Level {
     task: TaskId,
     thread: ThreadId,
@@ -37,13 +37,13 @@ struct Level {
 }
 
 impl<S: StateForm> Past<S> {
-    /// The subgraphs of this checkpoint's next tasks and their subgraphs in turn, as far as they have begun,
-    /// in merge order. With a checkpoint that was continued, these are the subgraphs as they ended.
+    /// Returns the subgraphs of this checkpoint's next tasks, and their subgraphs in turn, as far as they have
+    /// begun, in merge order. For a checkpoint that was continued, these are the subgraphs at their ends.
     ///
-    /// Subgraphs belong to the thread that ran them: a fork does not see those of its shared past.
+    /// Subgraphs belong to the thread that ran them, so a fork does not see those of its shared past.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the store fails.
     pub async fn subgraphs(&self) -> Result<Vec<SubgraphView>, ThreadError> {
         let (runtime, thread, loaded) = self.parts();
         let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
@@ -52,14 +52,14 @@ impl<S: StateForm> Past<S> {
         Ok(found)
     }
 
-    /// Makes a new thread that begins here, with the subgraph on the thread `below` as of its checkpoint `at`:
-    /// the branch goes on in the middle of the subgraph. Other subgraphs that are unfinished here begin anew.
+    /// Creates a new thread that begins here, with the subgraph on the thread `below` at its checkpoint `at`, so
+    /// that the new thread continues in the middle of the subgraph. Other unfinished subgraphs begin again.
     ///
     /// `below` is the thread of one of this checkpoint's [`subgraphs`](Self::subgraphs).
     ///
     /// # Errors
-    /// When a thread of that name exists, `below` is not below this checkpoint, `at` is not one of its
-    /// checkpoints, or the store fails.
+    /// Returns an error if a thread with that name exists, `below` is not below this checkpoint, `at` is not one of
+    /// its checkpoints, or the store fails.
     pub async fn fork_below(
         &self,
         name: impl Into<ThreadId>,
@@ -72,13 +72,13 @@ impl<S: StateForm> Past<S> {
         Ok(fork)
     }
 
-    /// Begins a [`branch`](Self::branch) here, on the same thread, with the subgraph on the thread `below` as of its
-    /// checkpoint `at`: `thread.resume()` goes on in the middle of the subgraph, live. Other subgraphs that are
-    /// unfinished here begin anew.
+    /// Begins a [`branch`](Self::branch) here, on the same thread, with the subgraph on the thread `below` at its
+    /// checkpoint `at`: `thread.resume()` continues in the middle of the subgraph, live. Other unfinished subgraphs
+    /// begin again.
     ///
     /// # Errors
-    /// When another run was faster, `below` is not below this checkpoint, `at` is not one of its checkpoints, or the
-    /// store fails.
+    /// Returns an error if another run was faster, `below` is not below this checkpoint, `at` is not one of its
+    /// checkpoints, or the store fails.
     pub async fn branch_below(
         &self,
         below: &ThreadId,
@@ -87,8 +87,7 @@ impl<S: StateForm> Past<S> {
         let mut way = self.way_to(below, at).await?;
         let (_, thread, loaded) = self.parts();
         let copy = self.branch().await?;
-        // The task that runs the outermost subgraph is another one on the copy; those below stand on checkpoints of
-        // their own.
+        // On the copy, another task runs the outermost subgraph; those below are based on checkpoints of their own.
         let Loaded { checkpoint, .. } = loaded;
         let mut next = checkpoint.frontier.tasks.iter();
         if let Some(outermost) = way.first_mut()
@@ -100,7 +99,8 @@ impl<S: StateForm> Past<S> {
         Ok(copy)
     }
 
-    /// The subgraphs from here down to the one on `below`, each with where it stands, and that one at `at`.
+    /// Returns the subgraphs from here down to the one on `below`, each with its checkpoint, which is `at` for the
+    /// last one.
     async fn way_to(&self, below: &ThreadId, at: CheckpointId) -> Result<Vec<Level>, ThreadError> {
         let levels = self.subgraphs().await?;
         let level = levels.iter().find(|level| level.thread == *below);
@@ -108,7 +108,7 @@ impl<S: StateForm> Past<S> {
             level.ok_or_else(|| ThreadError::NotBelow { thread: below.clone(), checkpoint: self.id() })?;
         let (runtime, ..) = self.parts();
         let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        // Looked up first: a thread that was made is there, whatever fails after it.
+        // This is looked up before a thread is created, because a created thread would stay after an error.
         saver.read(below, At::Id(at)).await?;
         let mut way = Vec::new();
         for above in levels.iter().filter(|other| level.thread.is_on_or_below(&other.thread)) {
@@ -123,7 +123,7 @@ impl<S: StateForm> Past<S> {
         Ok(way)
     }
 
-    /// Forks subgraphs to below `thread`.
+    /// Forks subgraphs to the threads below `thread`.
     async fn fork_levels(&self, mut thread: ThreadId, way: Vec<Level>) -> Result<(), ThreadError> {
         let (runtime, ..) = self.parts();
         let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;

@@ -1,4 +1,4 @@
-//! A thread: the verbs of running, looking back, forking and editing.
+//! A thread and its methods for running, reading the history, forking and editing.
 
 use std::boxed::Box;
 use std::fmt;
@@ -23,9 +23,9 @@ use crate::run::runtime::history::History;
 use crate::run::runtime::shared::Runtime;
 use crate::state::{ErasedUpdate, Input, IntoInput, Json, StateForm};
 
-/// A thread of a graph: a sequence of runs that share one state, with their past.
+/// A thread of a graph: a sequence of runs that share one state, with their history.
 ///
-/// The handle holds nothing but the name: a thread exists once something ran on it.
+/// The handle contains only the name. The thread exists once something has run on it.
 pub struct Thread<S: StateForm> {
     runtime: Arc<Runtime>,
     id: ThreadId,
@@ -37,19 +37,18 @@ impl<S: StateForm> Thread<S> {
         Self { runtime, id, state: PhantomData }
     }
 
-    /// The thread's id.
+    /// Returns the thread's id.
     #[must_use]
     pub fn id(&self) -> &ThreadId {
         &self.id
     }
 
-    /// Runs the graph on an input: an update, which goes through the reducers on top of what is there, or a
-    /// whole state, which only a new thread takes.
+    /// Runs the graph on an input: an update, which goes through the reducers on top of the existing state, or a
+    /// whole state, which only a new thread accepts.
     ///
-    /// Unfinished work of the thread is discarded; it stays visible in the thread's history.
+    /// Unfinished work of the thread is discarded, but stays visible in the thread's history.
     ///
-    /// Each call adds its input. A caller that repeats a request whose outcome it does not know uses
-    /// [`run_once`](Self::run_once).
+    /// Each call adds its input. To repeat a request whose outcome is unknown, use [`run_once`](Self::run_once).
     pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
         let (update, whole) = match input.into_input() {
             Input::Update(update) => (update, false),
@@ -62,26 +61,26 @@ impl<S: StateForm> Thread<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
     }
 
-    /// Runs the graph on an input that counts once, however often the request is repeated: after a crash, a lost
-    /// connection, or an error such as [`RunError::Superseded`]. `key` is the request's idempotency key: the id of a
-    /// message, say, or of an HTTP request.
+    /// Runs the graph on an input that counts once, however often the request is repeated after a crash, a lost
+    /// connection, or an error such as [`RunError::Superseded`]. `key` is the request's idempotency key, such as
+    /// the id of a message or of an HTTP request.
     ///
-    /// The first call with a key does what [`run`](Self::run) does. Where the thread has the input already, a call with the
-    /// same key does not look at the input that it is given, and
+    /// The first call with a key works like [`run`](Self::run). If the thread already has the input, a call with
+    /// the same key ignores the given input, and
     ///
-    /// - continues the work of the request where that is unfinished, as [`resume`](Self::resume) does: finished tasks
-    ///   do not run again, and open questions stay open;
-    /// - returns the result of the request where it has finished, also when later ones have run since, or
+    /// - continues the work of the request if it is unfinished, like [`resume`](Self::resume): finished tasks do
+    ///   not run again, and open questions stay open;
+    /// - returns the result of the request if it has finished, even if later requests have run since, or if
     ///   [`discard_pending`](Self::discard_pending) has ended it. Nothing runs;
-    /// - runs the graph from [`START`] on the state as it is, without an input, where another input discarded the
+    /// - runs the graph from [`START`] on the current state, without an input, if another input discarded the
     ///   unfinished work of the request.
     ///
-    /// An input that was discarded before the state had it is added again.
+    /// An input that was discarded before it was merged into the state is added again.
     ///
-    /// The key is an entry of the metadata of each checkpoint of the request, `idempotency_key`. It counts on the branch of
-    /// the thread's head, which a fork shares, and for as long as a checkpoint of the request is kept: one that
-    /// retention has removed with all its checkpoints begins again. A key that is not that of the latest request, such as
-    /// each new one, is looked for in the whole history of the thread: that costs as many rows as the thread has
+    /// The key is the entry `idempotency_key` in the metadata of each checkpoint of the request. It applies to the
+    /// branch of the thread's head, which a fork shares, as long as a checkpoint of the request is kept: if
+    /// retention has removed all of them, the request begins again. A key that is not that of the latest request,
+    /// such as every new key, is searched in the thread's whole history, which reads as many rows as the thread has
     /// checkpoints.
     ///
     /// ```
@@ -110,22 +109,22 @@ impl<S: StateForm> Thread<S> {
     /// ```
     ///
     /// # Errors
-    /// The request fails when the key is empty or the graph has no checkpointer.
+    /// The request fails if the key is empty or the graph has no checkpointer.
     pub fn run_once(&self, key: impl AsRef<str>, input: impl IntoInput<S>) -> RunRequest<S> {
         self.run(input).once(key.as_ref())
     }
 
     /// Continues unfinished work after a crash, an error, a cancellation or a limit. Finished tasks do not run
-    /// again, and effects that succeeded are not repeated. On a finished thread it returns the stored result.
+    /// again, and successful effects are not repeated. On a finished thread it returns the stored result.
     pub fn resume(&self) -> RunRequest<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Resume)
     }
 
-    /// The tasks of the superstep that is next, in merge order, with how far each is: results, failures and questions.
-    /// Empty when nothing is next.
+    /// Returns the tasks of the next superstep, in merge order, with their progress: results, failures and
+    /// questions. Empty if nothing is next.
     ///
     /// # Errors
-    /// When the thread never ran, or its store fails.
+    /// Returns an error if the thread never ran, or its store fails.
     pub async fn tasks(&self) -> Result<Vec<TaskState>, ThreadError> {
         let loaded = self.runtime.load(&self.id, At::Head).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
@@ -134,13 +133,15 @@ impl<S: StateForm> Thread<S> {
         Ok(tasks)
     }
 
-    /// Runs one pending task of the superstep that is next and records its result, without committing the superstep. The
-    /// other tasks can run at the same time, in this process or in others with the same store: so the tasks of a wide
-    /// superstep are spread over machines. [`resume`](Self::resume) then commits, and runs what is left.
+    /// Runs one pending task of the next superstep and records its result, without committing the superstep. The
+    /// other tasks can run at the same time, in this process or in others with the same store, so a wide superstep
+    /// can be distributed over several machines. [`resume`](Self::resume) then runs the remaining tasks and
+    /// commits.
     ///
     /// The run ends with [`Status::TaskRecorded`](crate::run::Status::TaskRecorded), or with
-    /// [`Status::Interrupted`](crate::run::Status::Interrupted) where the task asks. Retries, effects, timeouts and error
-    /// handlers are those of any run. It holds no lease of the thread unless the request is given one.
+    /// [`Status::Interrupted`](crate::run::Status::Interrupted) if the task asks a question. Retries, effects,
+    /// timeouts and error handlers work as in any run. The run holds no lease of the thread unless the request sets
+    /// one.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -174,16 +175,16 @@ impl<S: StateForm> Thread<S> {
     /// ```
     ///
     /// # Errors
-    /// [`ThreadError::NoSuchTask`] when no pending task has this id, [`ThreadError::TaskRecorded`] when its result is
-    /// recorded already or another driver was faster, and [`RunError::Superseded`] when its superstep was committed in the
-    /// meantime.
+    /// Returns [`ThreadError::NoSuchTask`] if no pending task has this id, [`ThreadError::TaskRecorded`] if its
+    /// result is already recorded or another driver was faster, and [`RunError::Superseded`] if its superstep was
+    /// committed in the meantime.
     pub fn run_task(&self, task: TaskId) -> RunRequest<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Task(task))
     }
 
     /// Answers the only open question, with a value or a reference to one, and continues.
     ///
-    /// The answer is checked against the question first: a wrong one is refused and the question stays open.
+    /// The answer is checked against the question first: a wrong one is rejected, and the question stays open.
     pub fn answer(&self, answer: impl Serialize) -> RunRequest<S> {
         self.answering(match Json::encode(&answer) {
             Ok(answer) => Answers::Only(answer),
@@ -208,35 +209,35 @@ impl<S: StateForm> Thread<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Answer(answers))
     }
 
-    /// The latest checkpoint.
+    /// Returns the latest checkpoint.
     ///
     /// # Errors
-    /// When the thread never ran, or its store fails.
+    /// Returns an error if the thread never ran, or its store fails.
     pub async fn head(&self) -> Result<Past<S>, ThreadError> {
         self.past(At::Head).await
     }
 
-    /// The checkpoint with this id, of this thread or of the past that it shares.
+    /// Returns the checkpoint with this id, of this thread or of its shared past.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Returns an error if there is none, or the store fails.
     pub async fn at(&self, checkpoint: CheckpointId) -> Result<Past<S>, ThreadError> {
         self.past(At::Id(checkpoint)).await
     }
 
-    /// The newest checkpoint for which `node` is next.
+    /// Returns the newest checkpoint for which `node` is next.
     ///
     /// # Errors
-    /// When there is none, or the store fails.
+    /// Returns an error if there is none, or the store fails.
     pub async fn before<In, Out>(&self, node: NodeRef<In, Out>) -> Result<Past<S>, ThreadError> {
         let name = self.runtime.name_of(node)?;
         self.past(At::Before(name)).await
     }
 
-    /// Like [`before`](Self::before), for a node that is known by its stored name.
+    /// Works like [`before`](Self::before), for a node with this stored name.
     ///
     /// # Errors
-    /// When the graph has no such node, there is no such checkpoint, or the store fails.
+    /// Returns an error if the graph has no such node, there is no such checkpoint, or the store fails.
     pub async fn before_named(&self, node: impl Into<NodeName>) -> Result<Past<S>, ThreadError> {
         let node = node.into();
         let topology = &self.runtime.program.topology;
@@ -246,31 +247,30 @@ impl<S: StateForm> Thread<S> {
         self.past(At::Before(node)).await
     }
 
-    /// The thread's checkpoints, newest first, read page by page. States are decoded only when asked for.
+    /// Returns the thread's checkpoints, newest first, read page by page. States are only decoded on request.
     ///
     /// # Errors
-    /// When the graph has no checkpointer.
+    /// Returns an error if the graph has no checkpointer.
     pub fn history(&self) -> Result<History, ThreadError> {
         Ok(History::new(Arc::clone(self.saver()?), self.id.clone(), At::Head))
     }
 
-    /// The tree that the thread is part of, newest first: the checkpoints of all its branches, and those of threads that
-    /// share its history. Empty when the thread never ran.
+    /// Returns the tree that contains the thread, newest first: the checkpoints of all its branches, and those of
+    /// threads that share its history. Empty if the thread never ran.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or its store fails.
+    /// Returns an error if the graph has no checkpointer, or its store fails.
     pub async fn lineage(&self) -> Result<Vec<Summary>, ThreadError> {
         Ok(self.saver()?.lineage(&self.id).await?)
     }
 
-    /// Verifies the run that is recorded on this thread's branch, up to its latest checkpoint: see
-    /// [`ReplayRequest`].
+    /// Verifies the recorded run of this thread's branch, up to its latest checkpoint: see [`ReplayRequest`].
     pub fn replay(&self) -> ReplayRequest {
         ReplayRequest::new(Arc::clone(&self.runtime), self.id.clone(), At::Head)
     }
 
-    /// The events of the past, oldest first, up to the thread as it stands: rebuilt from what is stored, whether or
-    /// not anybody watched. They are read page by page.
+    /// Returns the past events of the thread, oldest first, rebuilt from stored data, whether or not they were
+    /// observed. They are read page by page.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -304,57 +304,59 @@ impl<S: StateForm> Thread<S> {
     /// ```
     ///
     /// # Errors
-    /// When the graph has no checkpointer.
+    /// Returns an error if the graph has no checkpointer.
     pub fn events(&self) -> Result<PastEvents, ThreadError> {
         self.runtime.past_events(&self.id, At::Head)
     }
 
-    /// Writes `update` on top of the latest checkpoint as a new one. What is next stays next, and what its tasks
-    /// have done goes along: results, effects and answers. A question whose text depends on what is edited is
-    /// asked anew.
+    /// Stores `update` as a new checkpoint on top of the latest one. The next tasks stay the same and keep their
+    /// work: results, effects and answers. A question is asked again if the edit changes its text.
     ///
     /// # Errors
-    /// When the thread never ran, another run was faster, or the store fails.
+    /// Returns an error if the thread never ran, another run was faster, or the store fails.
     pub async fn edit(&self, update: S::Update) -> Result<CheckpointId, ThreadError> {
         let update = self.edited(update)?;
         crate::run::driver::edit::edit(&self.runtime, &self.id, update).await
     }
 
-    /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
-    /// edited state, its route leads where it led, and its edges fire. Tasks that are next again keep what they
-    /// have done. No other node is edited as beside it; [`edit_as`](Self::edit_as) takes several.
+    /// Edits the thread as if the node that ran last had also written `update`: its branches decide again, on the
+    /// edited state, its route leads to the same targets, and its edges apply. Tasks that are next again keep their
+    /// work. To edit as several nodes, use [`edit_as`](Self::edit_as).
     ///
-    /// [`edit`](Self::edit) is the simpler choice when nothing is to be decided anew.
+    /// [`edit`](Self::edit) is the simpler choice if no decision needs to be made again.
     ///
     /// # Errors
-    /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
+    /// Returns [`ThreadError::WhichNode`] if several nodes, or none, ran last; otherwise the errors of
+    /// [`edit_as`](Self::edit_as).
     pub async fn edit_as_last(&self, update: S::Update) -> Result<CheckpointId, RunError> {
         edit_as_last(&self.runtime, &self.id, self.edited(update)?).await
     }
 
-    /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
+    /// Drops the next tasks: unfinished tasks, open questions, waiting joins and deferred nodes. The state stays.
     ///
     /// # Errors
-    /// When the thread never ran, another run was faster, or the store fails.
+    /// Returns an error if the thread never ran, another run was faster, or the store fails.
     pub async fn discard_pending(&self) -> Result<CheckpointId, ThreadError> {
         crate::run::driver::edit::discard(&self.runtime, &self.id).await
     }
 
-    /// Stores an input without running anything; `resume` runs it. Like [`run`](Self::run) it discards unfinished
+    /// Stores an input without running anything; `resume` runs it. Like [`run`](Self::run), it discards unfinished
     /// work.
     ///
     /// # Errors
-    /// When a whole state is given to a thread that has one, another run was faster, or the store fails.
+    /// Returns an error if a whole state is given to a thread that has one, another run was faster, or the store
+    /// fails.
     pub async fn input(&self, input: impl IntoInput<S>) -> Result<CheckpointId, RunError> {
         let run = self.run(input).interrupt_before(START).await?;
         run.checkpoint.ok_or_else(|| ThreadError::NoCheckpointer.into())
     }
 
-    /// The thread as it stands: the state with the results of finished tasks applied, what is left to do, and how
-    /// far each task is. [`head`](Self::head) is the checkpoint below that.
+    /// Returns the current state of the thread, with the results of finished tasks applied, and the progress of
+    /// each remaining task. [`head`](Self::head) returns the checkpoint below it.
     ///
     /// # Errors
-    /// When the thread never ran, the results of its finished tasks cannot be merged, or the store fails.
+    /// Returns an error if the thread never ran, the results of its finished tasks cannot be merged, or the store
+    /// fails.
     pub async fn state(&self) -> Result<ThreadState<S>, ThreadError> {
         let loaded = self.runtime.load(&self.id, At::Head).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
@@ -362,15 +364,14 @@ impl<S: StateForm> Thread<S> {
     }
 
     /// Deletes the thread with the threads of its subgraphs: its checkpoints, its unfinished work, its answers and
-    /// its journal. The name is free again. A thread that never ran is deleted, too.
+    /// its journal. After that the name can be used again. Deleting a thread that never ran succeeds.
     ///
-    /// Threads that were forked from it, or that it was forked from, stay as they are: the past that they share with
-    /// it goes when the last of them is deleted. A run that is going on the thread fails with
-    /// [`RunError::Superseded`], and stores nothing more. What nodes have put into a [`Store`](crate::store::Store)
-    /// stays.
+    /// Threads that were forked from it, or from which it was forked, stay unchanged: the shared past is deleted
+    /// with the last of them. A run that is in progress on the thread fails with [`RunError::Superseded`], and
+    /// stores nothing more. Values that nodes wrote to a [`Store`](crate::store::Store) stay.
     ///
     /// # Errors
-    /// When the thread is a subgraph's or another graph's, or the store fails.
+    /// Returns an error if the thread belongs to a subgraph or to another graph, or the store fails.
     pub async fn delete(&self) -> Result<(), ThreadError> {
         if self.id.is_below() {
             return Err(ThreadError::Subgraph(self.id.clone()));

@@ -38,20 +38,20 @@ pub struct TraceRecord {
 
 /// Collects the trace records of the runs that it observes.
 ///
-/// Cheap to clone: clones share the records. START is no call; attempts are calls of their own.
+/// It is cheap to clone, and clones share the records. START is not a call, and each attempt is a call of its own.
 #[derive(Clone, Debug, Default)]
 pub struct TraceLog {
     traces: Arc<Mutex<HashMap<RunId, Vec<TraceRecord>>>>,
 }
 
 impl TraceLog {
-    /// An empty log.
+    /// Creates an empty log.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The records of a run, in the order in which the calls began: the root first.
+    /// Returns the records of a run, in the order in which the calls began, the root first.
     #[must_use]
     pub fn of(&self, run: RunId) -> Vec<TraceRecord> {
         self.traces.lock().unwrap_or_else(PoisonError::into_inner).get(&run).cloned().unwrap_or_default()
@@ -127,7 +127,7 @@ impl Observer for TraceLog {
     }
 }
 
-/// The ids of the calls whose subgraphs an event happened in, each with a slash.
+/// Returns the ids of the calls whose subgraphs contain an event, each followed by a slash.
 fn path_id(path: &[PathSegment]) -> String {
     path.iter().map(|above| call_id(above.step, above.task, above.attempt) + "/").collect()
 }

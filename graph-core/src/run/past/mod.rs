@@ -1,4 +1,4 @@
-//! Looking back at what is stored: the state of a thread, its events, views of checkpoints, replays.
+//! Access to the stored past: the state of a thread, its events, views of checkpoints, and replays.
 
 pub(crate) mod events;
 pub(crate) mod replay;

@@ -1,4 +1,4 @@
-//! A thread as it stands: the state with what finished tasks have written, and how far each task is.
+//! The current state of a thread: the state with the writes of finished tasks, and the progress of each task.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -17,10 +17,10 @@ use crate::run::runtime::redact;
 use crate::run::runtime::shared::Runtime;
 use crate::state::{ErasedState, Indexes, Json, LoggedWrite, StateForm, caught};
 
-/// A thread as it stands.
+/// The current state of a thread.
 ///
-/// Where a superstep is unfinished, its finished tasks have written and are not next any more; at a checkpoint
-/// itself ([`Past`](crate::run::Past)) they have not, and are.
+/// In an unfinished superstep, the writes of finished tasks are included and their nodes are no longer next. At the
+/// checkpoint itself ([`Past`](crate::run::Past)), their writes are not included and their nodes are next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadState<S> {
     /// The latest checkpoint.
@@ -29,11 +29,11 @@ pub struct ThreadState<S> {
     pub step: i64,
     /// The state, with the results of finished tasks applied.
     pub values: S,
-    /// The nodes whose tasks are still to be finished, in merge order.
+    /// The nodes whose tasks are not finished, in merge order.
     pub next: Vec<NodeName>,
-    /// In what the program that wrote the checkpoint was another one; `None` where it was this one.
+    /// The differences of the program that wrote the checkpoint; `None` if this program wrote it.
     pub changed: Option<Changed>,
-    /// Every task of the superstep that is next, in merge order.
+    /// All tasks of the next superstep, in merge order.
     pub tasks: Vec<TaskState>,
 }
 
@@ -48,7 +48,7 @@ pub struct TaskState {
     pub input: Option<Json>,
     /// Its writes and decision, once it has finished.
     pub result: Option<TaskOutput>,
-    /// Why it failed when it was last run, if it has not finished.
+    /// The failure of its last run, if it has not finished.
     pub failure: Option<FailureRecord>,
     /// Its open questions.
     pub interrupts: Vec<Interrupt>,
@@ -64,7 +64,7 @@ pub struct TaskOutput {
 }
 
 impl<S> ThreadState<S> {
-    /// The open questions of all tasks.
+    /// Returns the open questions of all tasks.
     pub fn interrupts(&self) -> impl Iterator<Item = &Interrupt> {
         self.tasks.iter().flat_map(|task| &task.interrupts)
     }
@@ -77,7 +77,7 @@ impl<S> ThreadState<S> {
 }
 
 impl TaskState {
-    /// Returns `true` if the task has finished. Its superstep has not.
+    /// Returns `true` if the task has finished; its superstep has not.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.result.is_some()
@@ -91,7 +91,7 @@ pub(crate) fn tasks_of(program: &Program, loaded: &Loaded) -> Vec<TaskState> {
     let state = |next: &NextTask| {
         let id = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
         let result = loaded.results.iter().find(|result| result.task == id && result.is_finished());
-        // One of another version of the state is no result: its task runs again.
+        // A result of another version of the state does not count, so its task runs again.
         let result = result.filter(|result| fields.carries(&result.writes));
         let failure = loaded.failures.iter().find(|failure| failure.task == id);
         TaskState {
@@ -124,7 +124,7 @@ pub(crate) fn state<S: StateForm>(runtime: &Runtime, loaded: &Loaded) -> Result<
     })
 }
 
-/// Applies what finished tasks have written, as their barrier will.
+/// Applies the writes of finished tasks, as their barrier will.
 fn apply(
     program: &Program,
     loaded: &Loaded,

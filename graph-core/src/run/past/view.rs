@@ -62,7 +62,7 @@ pub struct MetadataView {
 }
 
 impl MetadataView {
-    /// The name of an entry of the user's: a document has each member once.
+    /// Returns the name of an entry of the user's, changed if the document has a member with that name.
     fn user_name(name: &str) -> String {
         match name.trim_start_matches("user.") {
             "source" | "step" | "run_id" | "writes" => std::format!("user.{name}"),
@@ -118,7 +118,7 @@ impl InterruptView {
 }
 
 impl CheckpointView {
-    /// The checkpoint of a thread of `program`.
+    /// Returns the view of a checkpoint of a thread of `program`.
     pub(crate) fn of(program: &Program, thread: &ThreadId, loaded: &Loaded) -> Self {
         let checkpoint = &loaded.checkpoint;
         let (root, below) = thread.levels();
@@ -190,7 +190,7 @@ impl CheckpointView {
     }
 }
 
-/// What one task wrote, by field.
+/// Returns the writes of a task by field.
 fn by_field(writes: &[LoggedWrite], schema: &Schema) -> BTreeMap<String, serde_json::Value> {
     let mut fields: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
     for write in writes {
@@ -199,7 +199,7 @@ fn by_field(writes: &[LoggedWrite], schema: &Schema) -> BTreeMap<String, serde_j
     one_or_list(fields)
 }
 
-/// One value as it is, several as a list.
+/// Converts a single value to itself, and several to a list.
 fn one_or_list(all: BTreeMap<String, Vec<serde_json::Value>>) -> BTreeMap<String, serde_json::Value> {
     let one_or_list = |mut values: Vec<serde_json::Value>| match values.len() {
         1 => values.swap_remove(0),
@@ -212,7 +212,7 @@ fn written(write: &LoggedWrite, schema: &Schema) -> serde_json::Value {
     value(&redact::named(write, schema).value)
 }
 
-/// The input of a run, which is stored as the writes that START makes of it.
+/// Returns the input of a run, which is stored as the writes of START.
 fn run_input(input: &Json, schema: &Schema) -> serde_json::Value {
     let writes: Vec<LoggedWrite> = input.decode().expect("an input is stored as writes");
     serde_json::to_value(redact::writes(&writes, schema)).expect("writes have a JSON form")

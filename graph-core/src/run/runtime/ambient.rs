@@ -1,4 +1,4 @@
-//! The system's clock, ids and chance.
+//! The system's clock, ids and random numbers.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 pub use crate::node::Ambient;
 use crate::store::Clock;
 
-/// The time of a run, for its store.
+/// The clock of a run's store.
 pub(crate) struct AmbientClock(pub(crate) Arc<dyn Ambient>);
 
 impl Clock for AmbientClock {
@@ -18,19 +18,20 @@ impl Clock for AmbientClock {
     }
 }
 
-/// The system's clock and generator.
+/// The system's clock and random number generator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
-/// The last id of this process, and when it was made.
+/// The last id of this process, and the time at which it was drawn.
 static LAST: Mutex<(Duration, Uuid)> = Mutex::new((Duration::ZERO, Uuid::nil()));
 
-/// The part of a UUIDv7 that counts on: all behind the variant.
+/// The counter part of a UUIDv7: all bits after the variant.
 const TAIL: u128 = (1 << 62) - 1;
 
 impl Ambient for System {
-    /// A UUIDv7. The first of a millisecond has fresh random bits, and those after it count on from there, which
-    /// RFC 9562, section 6.2, calls monotonic random: they sort as they were made, and cost a tenth.
+    /// Returns a UUIDv7. The first id of a millisecond has new random bits, and later ones count up from there: the
+    /// method "monotonic random" of RFC 9562, section 6.2. They sort in the order in which they were drawn, at a
+    /// tenth of the cost.
     fn id(&self) -> Uuid {
         let now = self.now();
         let mut last = LAST.lock();
@@ -46,7 +47,7 @@ impl Ambient for System {
     }
 
     fn now(&self) -> Duration {
-        // A clock before 1970 is shown as 1970: times are for people and order nothing.
+        // A clock before 1970 counts as 1970, because times are only for people.
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 

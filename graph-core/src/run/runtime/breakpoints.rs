@@ -1,4 +1,4 @@
-//! Breakpoints as users set them.
+//! Breakpoints that users set.
 
 use std::vec::Vec;
 
@@ -7,7 +7,7 @@ use super::shared::Runtime;
 use crate::engine::{Breakpoints, NodeSet};
 use crate::graph::{NodeId, Program, Selected};
 
-/// The breakpoints of one run, beside those that nodes declare.
+/// The breakpoints of one run, in addition to those of the nodes' policies.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) before: Vec<Selected>,
@@ -15,7 +15,7 @@ pub(crate) struct Wanted {
 }
 
 impl Program {
-    /// The breakpoints that nodes declare.
+    /// Returns the breakpoints of the nodes' policies.
     pub(crate) fn breakpoints(&self) -> Breakpoints {
         let mut declared = Breakpoints::default();
         for (node, _) in self.topology.nodes() {
@@ -32,7 +32,7 @@ impl Program {
 }
 
 impl Runtime {
-    /// The breakpoints of a run.
+    /// Returns the breakpoints of a run.
     pub(crate) fn breakpoints(&self, wanted: &Wanted) -> Result<Breakpoints, ThreadError> {
         let mut all = self.breakpoints.clone();
         for (set, selected) in [(&mut all.before, &wanted.before), (&mut all.after, &wanted.after)] {
@@ -46,7 +46,7 @@ impl Runtime {
         Ok(all)
     }
 
-    /// The node that is meant; `None` for every node.
+    /// Returns the selected node; `None` for every node.
     pub(crate) fn selected(&self, selected: &Selected) -> Result<Option<NodeId>, ThreadError> {
         let topology = &self.program.topology;
         match selected {

@@ -1,4 +1,4 @@
-//! Threads that another program wrote last: one with another state, or with other nodes and wires.
+//! Threads that another program wrote last, with another state or with other nodes and edges.
 
 use std::fmt;
 
@@ -7,32 +7,33 @@ use crate::graph::Program;
 
 /// The policy for runs on a thread whose latest checkpoint was written under another state or another graph.
 ///
-/// A checkpoint is written under the fingerprints of the state's schema and of the graph's nodes and wires. Reads of
-/// the past, forks and edits are always possible. An edit is written under the program's own fingerprints, so an edited
-/// thread is the program's own from then on.
+/// A checkpoint is stored with the fingerprints of the state's schema and of the graph's nodes and edges. Reading
+/// the past, forking and editing are always possible. An edit is stored with the program's own fingerprints, so an
+/// edited thread belongs to the program from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnChange {
-    /// Everything, as long as the state loads and all nodes that are next still exist; otherwise the error says what
+    /// Allows everything, as long as the state loads and all next nodes still exist; otherwise the error names what
     /// is missing.
     #[default]
     Upgrade,
-    /// New inputs. Unfinished work is finished by the program that began it, and `resume` and `answer` fail.
+    /// Allows new inputs. Unfinished work must be finished by the program that began it: `resume` and `answer`
+    /// fail.
     Pin,
-    /// Nothing.
+    /// Allows nothing.
     Refuse,
 }
 
-/// In what the program that wrote a checkpoint was another one.
+/// The differences of the program that wrote a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// `true` if its state had another schema.
     pub state: bool,
-    /// `true` if its graph had other nodes or wires.
+    /// `true` if its graph had other nodes or edges.
     pub graph: bool,
 }
 
 impl Changed {
-    /// `None` where it was written under the fingerprints of `program`.
+    /// Returns the differences; `None` if the checkpoint has the fingerprints of `program`.
     pub(crate) fn since(checkpoint: &Checkpoint, program: &Program) -> Option<Self> {
         let state = checkpoint.schema != program.schema_fingerprint;
         let graph = checkpoint.topology != program.description.topology_fingerprint;

@@ -1,4 +1,4 @@
-//! Why a run or a look at a thread failed.
+//! The errors of runs and of access to threads.
 
 use std::boxed::Box;
 use std::error::Error;
@@ -17,14 +17,14 @@ use crate::graph::{Program, Topology};
 use crate::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
 use crate::state::{CodecError, JsonError, LoadError, Misfit, suggestion};
 
-/// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
+/// The error of a run. Finished work is kept: `thread.resume()` continues after the cause is fixed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// A node failed, after its retries.
     #[error(transparent)]
     Node(#[from] NodeFailure),
-    /// Two tasks of one superstep wrote a field that one may write.
+    /// Two tasks of one superstep wrote a field that allows one writer.
     #[error("step {step}: nodes {first:?} and {second:?} both {verb} field {field:?} in one superstep; {advice}",
         verb = if *.overwrites { "overwrite" } else { "write" },
         advice = if *.overwrites { "let only one of them use `set_`" } else { "give it a reducer that takes several writers" })]
@@ -40,7 +40,8 @@ pub enum RunError {
         /// `true` if both overwrote a field that several nodes may reduce into.
         overwrites: bool,
     },
-    /// A reducer panicked: a sum that overflows its type, say. The results of the superstep's tasks are kept.
+    /// A reducer panicked, for example because a sum overflowed its type. The results of the superstep's tasks are
+    /// kept.
     #[error("step {step}: merging the writes of node {node:?} panicked: {message}")]
     Reducer {
         /// The superstep.
@@ -50,7 +51,7 @@ pub enum RunError {
         /// The panic's message.
         message: String,
     },
-    /// A superstep took longer than its timeout. What had finished is kept: `thread.resume()` runs the rest.
+    /// A superstep exceeded its timeout. Finished tasks are kept: `thread.resume()` runs the rest.
     #[error("step {step} took longer than {timeout:?}; not finished: {}", names(unfinished))]
     StepTimedOut {
         /// The superstep.
@@ -60,7 +61,7 @@ pub enum RunError {
         /// The nodes of the tasks that had not finished, in merge order.
         unfinished: Vec<NodeName>,
     },
-    /// Two tasks of one superstep ran the same subgraph with the same kept state. Give them keys of their own.
+    /// Two tasks of one superstep ran the same subgraph with the same kept state. Give them different keys.
     #[error(
         "step {step}: two tasks go on with the subgraph state that is kept as {key:?}; give each a key of its own"
     )]
@@ -70,36 +71,38 @@ pub enum RunError {
         /// The key.
         key: String,
     },
-    /// Another run on the thread was faster. Its result stands, and nothing of this run's superstep was stored.
-    /// `input` says how to continue; a request that was run with [`run_once`](crate::run::Thread::run_once) is just run
-    /// once more.
+    /// Another run on the thread was faster. Its result counts, and nothing of this run's superstep was stored.
+    /// `input` determines how to continue; a request with [`run_once`](crate::run::Thread::run_once) can simply be
+    /// repeated.
     #[error("another run moved thread {thread} on; nothing of this run's superstep was stored{}", input.advice())]
     Superseded {
         /// The thread.
         thread: ThreadId,
-        /// Where the input of this run is now.
+        /// The place of this run's input.
         input: InputStatus,
     },
-    /// A request was given an empty idempotency key, which every other request without one would share. Give each
-    /// request a key of its own, or use [`run`](crate::run::Thread::run).
+    /// The request has an empty idempotency key, which it would share with every other request without one. Give
+    /// each request a key of its own, or use [`run`](crate::run::Thread::run).
     #[error("a request on thread {thread} has an empty idempotency key; give each request a key of its own")]
     EmptyKey {
         /// The thread.
         thread: ThreadId,
     },
-    /// Another run holds the thread. Wait for it with [`Lease::wait`](crate::run::Lease::wait), or try again later; the
-    /// lease of a holder that is gone expires at that time.
+    /// Another run holds the thread. Wait for it with [`Lease::wait`](crate::run::Lease::wait), or try again later;
+    /// the lease of a crashed holder expires at the given time.
     #[error("thread {thread} is run by {holder} until {}", rfc3339(*until_ms))]
     Leased {
         /// The thread.
         thread: ThreadId,
         /// The holder of the lease.
         holder: String,
-        /// When the lease is over unless it is renewed, in milliseconds since 1970 by the store's clock.
+        /// The time at which the lease expires unless it is renewed, in milliseconds since 1970 by the store's
+        /// clock.
         until_ms: u64,
     },
-    /// The run has lost its lease: it was silent for too long and another run took the thread over, or the lease was
-    /// broken. The next run continues from the checkpoints and results stored before; nothing was stored since.
+    /// The run has lost its lease: its lease expired and another run took over the thread, or the lease was broken.
+    /// Nothing was stored since then. The next run continues from the checkpoints and results that were stored
+    /// before.
     #[error(
         "this run has lost thread {thread}{}; nothing of it was stored since",
         .to.as_ref().map(|to| alloc::format!(" to {to}")).unwrap_or_default()
@@ -118,8 +121,8 @@ pub enum RunError {
         /// The thread.
         thread: ThreadId,
     },
-    /// The thread was written last under another state or another graph, and the policy of the graph,
-    /// [`on_change`](crate::run::Graph::on_change), does not let it go on.
+    /// The thread was written last with another state or another graph, and the graph's policy,
+    /// [`on_change`](crate::run::Graph::on_change), does not allow it to continue.
     #[error("checkpoint {checkpoint} of thread {thread} was written under another {changed}, and the graph's policy is \
          {policy:?}: {}", match policy {
             OnChange::Pin => "finish it with the program that began it, or give the thread a new input",
@@ -135,19 +138,19 @@ pub enum RunError {
         /// The graph's policy.
         policy: OnChange,
     },
-    /// The thread is a subgraph's: it runs when the thread above it does.
+    /// The thread belongs to a subgraph, so only the thread above can run it.
     #[error("thread {thread:?} belongs to a subgraph; run the thread above it")]
     Subgraph {
         /// The thread.
         thread: ThreadId,
     },
-    /// There is nothing to resume on a thread that never ran.
+    /// The thread never ran, so there is nothing to resume.
     #[error("thread {thread} has never run")]
     NothingToResume {
         /// The thread.
         thread: ThreadId,
     },
-    /// The thread waits for no answer.
+    /// The thread has no open question.
     #[error("thread {thread} asks nothing")]
     NothingAsked {
         /// The thread.
@@ -168,18 +171,18 @@ pub enum RunError {
         interrupt: InterruptId,
         /// The node that asked.
         node: NodeName,
-        /// Why.
+        /// The reason.
         reason: CodecError,
     },
     /// A value could not be encoded.
     #[error("{what} cannot be stored: {reason}")]
     Encode {
-        /// Which value.
+        /// The value.
         what: String,
-        /// Why.
+        /// The reason.
         reason: CodecError,
     },
-    /// A test runs a node [alone](crate::testing::node) that takes an item, and gives it none.
+    /// A test runs a node [alone](crate::testing::node) that takes an item, but provides none.
     #[error(
         "node {node:?} takes an item of type {takes}, and the test gives it none; give it one with `.input(..)`"
     )]
@@ -189,15 +192,14 @@ pub enum RunError {
         /// The type of the item.
         takes: String,
     },
-    /// A test runs a node [alone](crate::testing::node), and says what effects return that the node did not
-    /// come to.
+    /// A test runs a node [alone](crate::testing::node) and sets results of effects that the node did not reach.
     #[error("node {node:?} did not use what the test says of {}{}", .effects.join(", "), failed(.failure.as_deref()))]
     UnusedEffects {
         /// The node.
         node: NodeName,
-        /// The effects, each as often as it was not used, with their keys.
+        /// The unused effects with their keys, once per unused result.
         effects: Vec<String>,
-        /// Why the node failed, if it did.
+        /// The node's failure, if it failed.
         failure: Option<Box<NodeFailure>>,
     },
     /// The thread could not be read or written.
@@ -205,7 +207,7 @@ pub enum RunError {
     Thread(#[from] ThreadError),
 }
 
-/// That a node failed, behind what else is wrong.
+/// Returns the text about a node's failure that is appended to another problem.
 fn failed(failure: Option<&NodeFailure>) -> String {
     failure.map(|failure| alloc::format!("; {failure}")).unwrap_or_default()
 }
@@ -213,7 +215,7 @@ fn failed(failure: Option<&NodeFailure>) -> String {
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         match error {
-            // Whoever knows of an input of the run says where that is.
+            // The caller adds the place of the run's input, if it knows of one.
             StoreError::Superseded { thread, .. } => {
                 Self::Superseded { thread, input: InputStatus::NotGiven }
             }
@@ -223,14 +225,14 @@ impl From<StoreError> for RunError {
     }
 }
 
-/// Why a thread could not be read, forked or edited.
+/// The error of reading, forking or editing a thread.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadError {
     /// A reducer panicked while an edit was merged; nothing was stored.
     #[error("a reducer panicked while the edit was merged: {0}")]
     Reducer(String),
-    /// The graph keeps nothing. Give it a saver with `.checkpointer(..)`.
+    /// The graph has no checkpointer. Give it one with `.checkpointer(..)`.
     #[error("the graph has no checkpointer")]
     NoCheckpointer,
     /// The thread has no checkpoint. Run it first.
@@ -239,7 +241,7 @@ pub enum ThreadError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No checkpoint can be called so. Choose another name.
+    /// The name is not valid for a checkpoint. Choose another one.
     #[error(transparent)]
     Name(#[from] InvalidName),
     /// The checkpoint does not fit the graph.
@@ -250,21 +252,22 @@ pub enum ThreadError {
     Decode {
         /// The checkpoint.
         checkpoint: CheckpointId,
-        /// The field, or the task whose result it is.
+        /// The field, or the task to which the result belongs.
         field: String,
-        /// Why; [`mismatch`](CodecError::mismatch) is where inside the field, what was expected and what was found.
+        /// The reason. [`mismatch`](CodecError::mismatch) returns the place in the field, with the expected and the
+        /// actual value.
         reason: CodecError,
     },
-    /// The state of a checkpoint is of another version than the program's, and does not become one of it.
+    /// The state of a checkpoint has another version than the program's, and cannot be loaded.
     #[error("checkpoint {checkpoint} does not load: {reason}")]
     Version {
         /// The checkpoint.
         checkpoint: CheckpointId,
-        /// Why.
+        /// The reason.
         reason: LoadError,
     },
-    /// Unfinished work of another version of the state, which cannot be mapped field by field. Finish it with the
-    /// program that began it, or drop it: a new input or `discard_pending` does.
+    /// Unfinished work belongs to another version of the state, and cannot be mapped field by field. Finish it with
+    /// the program that began it, or drop it with a new input or `discard_pending`.
     #[error(
         "{what} at checkpoint {checkpoint} is of version {stored} of the state, and the program has version {own}: \
          finish it with the program that began it, or drop it with a new input or `discard_pending`"
@@ -282,13 +285,13 @@ pub enum ThreadError {
     /// A value could not be encoded.
     #[error("{what} cannot be stored: {reason}")]
     Encode {
-        /// Which value.
+        /// The value.
         what: String,
-        /// Why.
+        /// The reason.
         reason: CodecError,
     },
-    /// No pending task of the thread has this id: its superstep was committed, or it is a task of another thread. Look at
-    /// [`tasks`](crate::run::Thread::tasks) again.
+    /// No pending task of the thread has this id, because its superstep was committed or it belongs to another
+    /// thread. Read [`tasks`](crate::run::Thread::tasks) again.
     #[error("thread {thread} has no pending task {task}")]
     NoSuchTask {
         /// The thread.
@@ -296,7 +299,7 @@ pub enum ThreadError {
         /// The task.
         task: TaskId,
     },
-    /// The result of the task is recorded already, and counts. Run the other tasks, or `resume` the thread.
+    /// The result of the task is already recorded, and counts. Run the other tasks, or `resume` the thread.
     #[error("the result of task {task} of thread {thread} is recorded already")]
     TaskRecorded {
         /// The thread.
@@ -309,10 +312,10 @@ pub enum ThreadError {
     Misfit {
         /// The value: the input or the edit.
         what: String,
-        /// Why.
+        /// The reason.
         reason: JsonError,
     },
-    /// The thread is not that of a subgraph of the checkpoint.
+    /// The thread does not belong to a subgraph of the checkpoint.
     #[error("thread {thread:?} is not below checkpoint {checkpoint}")]
     NotBelow {
         /// The thread.
@@ -320,54 +323,54 @@ pub enum ThreadError {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
-    /// The thread is a subgraph's: it goes with the thread above it.
+    /// The thread belongs to a subgraph, and is deleted with the thread above it.
     #[error("thread {0:?} belongs to a subgraph; delete the thread above it")]
     Subgraph(ThreadId),
     /// Another run or edit was faster.
     #[error("another run moved thread {0} on")]
     Superseded(ThreadId),
-    /// Several nodes, or none, may have written an edit. Say which one it was with `edit_as`.
+    /// Several nodes, or none, ran last, so it is unclear which node wrote the edit. Name it with `edit_as`.
     #[error("which node has written the edit is not clear{}; say it with `edit_as`", of_nodes(.candidates))]
     WhichNode {
-        /// Those that may have.
+        /// The nodes that may have written it.
         candidates: Vec<NodeName>,
     },
-    /// The edit would drop what is next because of other nodes. Edit as those nodes as well, or drop it first with
-    /// `discard_pending`.
+    /// The edit would drop next tasks that other nodes led to. Also edit as those nodes, or drop the tasks first
+    /// with `discard_pending`.
     #[error(
         "an edit as {} would drop what others have led to: {}; edit as those that led there as well, or drop it \
          first with `discard_pending`", names(.nodes), names(.next)
     )]
     WouldDrop {
-        /// The nodes as which it was edited.
+        /// The nodes as which the thread was edited.
         nodes: Vec<NodeName>,
-        /// The nodes that are next because of other nodes.
+        /// The next nodes that other nodes led to.
         next: Vec<NodeName>,
     },
-    /// The edit is one of nodes that are next and of one that is not, while other nodes are next that it leaves
-    /// unfinished. Make two edits of it.
+    /// The edit contains nodes that are next and one that is not, and would leave other next nodes unfinished.
+    /// Split it into two edits.
     #[error("node {node:?} is not next, and others are; it cannot be edited in one superstep with those")]
     NotNext {
         /// The node that is not next.
         node: NodeName,
     },
-    /// The decision in the edit, or its absence, does not match what the node decides.
+    /// The decision in the edit does not match the decision type of the node, or is missing.
     #[error("an edit as node {node:?} has no decision of the type that the node decides by")]
     WrongDecision {
         /// The node.
         node: NodeName,
     },
-    /// The results of finished tasks cannot be merged. The state as of the last barrier is that of `head`.
+    /// The results of finished tasks cannot be merged. `head` returns the state as of the last barrier.
     #[error("the results of the finished tasks cannot be merged: {0}")]
     Unmergeable(String),
-    /// The handle is of another graph, or the name is unknown.
+    /// The handle belongs to another graph, or the name is unknown.
     #[error("graph {graph:?} has no node {node:?}{meant}")]
     NoSuchNode {
         /// The graph.
         graph: NodeName,
         /// The node.
         node: String,
-        /// The nearest name, as a question; empty when none is near.
+        /// A suggestion of the nearest name, as a question; empty if no name is near.
         meant: String,
     },
 }
@@ -377,7 +380,7 @@ impl ThreadError {
         Self::NoSuchTask { thread: thread.clone(), task }
     }
 
-    /// An input or an edit is none of the graph.
+    /// An input or an edit does not fit the graph.
     pub(crate) fn misfit(what: &str, misfit: Misfit) -> Self {
         let what = what.into();
         match misfit {
@@ -386,7 +389,7 @@ impl ThreadError {
         }
     }
 
-    /// The error for a checkpoint whose values do not become a state.
+    /// Returns the error for a checkpoint whose values cannot be loaded as a state.
     pub(crate) fn unloadable(checkpoint: CheckpointId, reason: LoadError) -> Self {
         match reason {
             LoadError::Field { field, reason, .. } => Self::Decode { checkpoint, field, reason },
@@ -394,7 +397,7 @@ impl ThreadError {
         }
     }
 
-    /// The error for work that was left unfinished under another version of the state.
+    /// Returns the error for unfinished work of another version of the state.
     pub(crate) fn other_version(what: &str, program: &Program, loaded: &Loaded) -> Self {
         Self::OtherVersion {
             checkpoint: loaded.checkpoint.id,
@@ -404,7 +407,7 @@ impl ThreadError {
         }
     }
 
-    /// The error for a name that no node of a graph has.
+    /// Returns the error for a name that no node of a graph has.
     pub(crate) fn no_such_node(topology: &Topology, node: &NodeName) -> Self {
         let names = topology.nodes().map(|(_, name)| name.as_str());
         Self::NoSuchNode {
@@ -414,25 +417,25 @@ impl ThreadError {
         }
     }
 
-    /// The error for a handle that another graph's builder returned.
+    /// Returns the error for a handle that another graph's builder returned.
     pub(crate) fn foreign_handle(topology: &Topology) -> Self {
         let (graph, node) = (topology.name().clone(), "of another graph".into());
         Self::NoSuchNode { graph, node, meant: String::new() }
     }
 }
 
-/// A node that failed.
+/// The failure of a node.
 #[derive(Debug)]
 pub struct NodeFailure {
     /// The node.
     pub node: NodeName,
     /// The superstep.
     pub step: i64,
-    /// The last attempt, from 1.
+    /// The number of the last attempt, from 1.
     pub attempt: u32,
-    /// Its error, with a source that can be downcast.
+    /// The error, with a source that can be downcast.
     pub error: NodeError,
-    /// The error that the node failed with, if `error` is that of its error handler.
+    /// The node's own error, if `error` is that of its error handler.
     pub handling: Option<Box<ErrorReport>>,
 }
 

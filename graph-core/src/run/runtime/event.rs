@@ -22,14 +22,14 @@ use crate::state::{Json, LoggedWrite, caught};
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
-    /// Its place in the run's log: 0, 1, 2, … without a gap. In a log that is rebuilt, its place among what is
+    /// The event's number in the run's log: 0, 1, 2, … without gaps. In a rebuilt log, its number among the events
     /// read there: see [`PastEvents`](crate::run::PastEvents).
     pub seq: u64,
-    /// When it happened, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch.
     pub at_ms: u64,
     /// The run.
     pub run: RunId,
-    /// The tasks whose subgraphs it happened in, from the graph down; empty for the graph itself.
+    /// The tasks whose subgraphs contain the event, from the graph at the top down; empty for the graph itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathSegment>,
     /// The kind of event, with its data.
@@ -55,7 +55,7 @@ pub struct PathSegment {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The run began. The first event.
+    /// The run began. This is the first event.
     RunStarted {
         /// The graph.
         graph: NodeName,
@@ -93,7 +93,7 @@ pub enum EventKind {
         node: NodeName,
         /// The task's writes; those to secret fields have the value `"<secret>"`.
         writes: Vec<LoggedWrite>,
-        /// The case it decided for.
+        /// The case that it chose.
         route: Option<String>,
         /// `true` if the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
@@ -101,7 +101,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         cached: bool,
     },
-    /// The writes of a finished task, by the names of the fields. Built for [`View::Updates`] only.
+    /// The writes of a finished task, by field name. Built for [`View::Updates`] only.
     Update {
         /// The superstep.
         step: i64,
@@ -114,15 +114,16 @@ pub enum EventKind {
         /// `true` if the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
     },
-    /// The state after a superstep; on a resume also the state that it continues. Built for [`View::Values`] only.
+    /// The state after a superstep; on a resume also the state from which it continues. Built for [`View::Values`]
+    /// only.
     Values {
-        /// The step of the checkpoint that has this state.
+        /// The step of the checkpoint with this state.
         step: i64,
-        /// The state, as an object by the names of the fields; those that are never stored are left out, and
-        /// secret ones are `"<secret>"`.
+        /// The state as an object by field name. Fields that are never stored are left out, and secret ones are
+        /// `"<secret>"`.
         values: Json,
     },
-    /// A task asked and waits for answers.
+    /// A task asked a question and waits for answers.
     TaskPaused {
         /// The superstep.
         step: i64,
@@ -141,15 +142,15 @@ pub enum EventKind {
         node: NodeName,
         /// The attempt, from 1.
         attempt: u32,
-        /// Why.
+        /// The error.
         error: ErrorReport,
-        /// The time until the next attempt, in milliseconds; `None` when there is none.
+        /// The time until the next attempt, in milliseconds; `None` if there is none.
         retry_in_ms: Option<u64>,
         /// `true` if the node's error handler continues the task.
         #[serde(default)]
         handled: bool,
     },
-    /// A node emitted something with [`Emit`](crate::node::Emit).
+    /// A node emitted an event with [`Emit`](crate::node::Emit).
     Custom {
         /// The superstep.
         step: i64,
@@ -163,7 +164,7 @@ pub enum EventKind {
         /// Its data.
         data: Json,
     },
-    /// A piece of a message, emitted by a node with [`Emit::message`](crate::node::Emit::message).
+    /// A part of a message, emitted by a node with [`Emit::message`](crate::node::Emit::message).
     MessageChunk {
         /// The superstep.
         step: i64,
@@ -172,10 +173,10 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// The piece.
+        /// The part.
         chunk: Json,
     },
-    /// Events that the task emitted here are not known any more: they took more room than is kept of a superstep.
+    /// Events that the task emitted here were dropped, because the events of a superstep exceeded the space limit.
     /// Only in a log that is rebuilt from a store.
     EmittedDropped {
         /// The superstep.
@@ -184,7 +185,7 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// The number of dropped events, custom events and pieces of messages together.
+        /// The number of dropped events: custom events and parts of messages.
         count: u64,
     },
     /// A checkpoint was stored.
@@ -210,46 +211,46 @@ pub enum EventKind {
         /// The nodes after which it stops.
         after: Vec<NodeName>,
     },
-    /// The run ends while a join still waits: some of its sources never ran.
+    /// The run ended while a join still waited, because some of its sources never ran.
     JoinUnfinished {
         /// The joined node.
         target: NodeName,
         /// The sources that did not arrive.
         missing: Vec<NodeName>,
     },
-    /// The run ended. The last event of a run that did not fail.
+    /// The run ended. This is the last event of a run that did not fail.
     RunFinished {
         /// The status that the run ended with.
         status: Status,
     },
-    /// The run failed. The last event of a run that did.
+    /// The run failed. This is the last event of a failed run.
     RunFailed {
-        /// Why.
+        /// The error message.
         message: String,
     },
 }
 
-/// One write, by the name of its field.
+/// A write, with the name of its field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedWrite {
     /// The field.
     pub field: String,
-    /// The operation: the name of a logged operation, `set` for an overwrite, or `reduce` where a reducer has no
+    /// The operation: the name of a logged operation, `set` for an overwrite, or `reduce` for a reducer without an
     /// operation of its own.
     pub op: String,
     /// Its operand.
     pub value: Json,
 }
 
-/// Watches runs. Called in the order of events, on the thread that causes them: return soon.
+/// Observes runs. It is called in the order of events, on the thread that causes them, so it should return quickly.
 ///
-/// An observer cannot change a run. An observer that panics is not called again in that run, and the run continues.
+/// An observer cannot change a run. If it panics, it is not called again in that run, and the run continues.
 pub trait Observer: Send + Sync + 'static {
-    /// An event happened.
+    /// Handles an event.
     fn on_event(&self, event: &RunEvent);
 
     /// Returns the views that the observer wants built. The observer receives every event of the log whatever it
-    /// returns; but values and updates are in the log only if an observer or the caller asks for them.
+    /// returns, but values and updates are in the log only if an observer or the caller asks for them.
     fn views(&self) -> Views {
         View::Debug.into()
     }
@@ -261,7 +262,7 @@ impl<F: Fn(&RunEvent) + Send + Sync + 'static> Observer for F {
     }
 }
 
-/// The log that a driver writes and observers read. Exists only for a run that is observed.
+/// The log that a driver writes and observers read. It exists only for an observed run.
 ///
 /// The subgraphs of a run write into its log, each under its own path.
 pub(crate) struct EventLog {
@@ -279,12 +280,12 @@ struct Shared {
 
 struct Writing {
     next_seq: u64,
-    /// Those that have not panicked.
+    /// The observers that have not panicked.
     observers: Vec<Arc<dyn Observer>>,
 }
 
 impl EventLog {
-    /// A log, if anybody reads it.
+    /// Creates a log, if it has readers.
     pub(crate) fn new(
         run: RunId,
         ambient: Arc<dyn Ambient>,
@@ -301,7 +302,7 @@ impl EventLog {
         Some(Arc::new(Self { shared, path: Vec::new() }))
     }
 
-    /// The log as the subgraph of a task writes it.
+    /// Returns the log for the subgraph of a task.
     pub(crate) fn below(&self, task: PathSegment) -> Arc<Self> {
         let mut path = self.path.clone();
         path.push(task);
@@ -315,7 +316,7 @@ impl EventLog {
 
     pub(crate) fn write(&self, kind: EventKind) {
         let Shared { run, ambient, queue, writing, .. } = &*self.shared;
-        // Held while observers are called, so that every one sees the log in order.
+        // The lock is held while observers are called, so that each of them sees the log in order.
         let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
         let at_ms = ambient.now_ms();
         let event = RunEvent { seq: writing.next_seq, at_ms, run: *run, path: self.path.clone(), kind };

@@ -1,4 +1,4 @@
-//! From the fields of a stored schema to the program's, and back.
+//! Maps the fields of a stored schema to the program's, and back.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -8,7 +8,7 @@ use crate::checkpoint::Loaded;
 use crate::graph::Program;
 use crate::state::{ErasedState, FieldId, LoadError, LoggedWrite, Schema, caught};
 
-/// Where the fields of a stored schema are in the program's: by name, or by a former name.
+/// The map from the fields of a stored schema to the program's: by name, or by a former name.
 pub(crate) struct FieldMap {
     own: Vec<Option<FieldId>>,
     same_version: bool,
@@ -21,18 +21,18 @@ impl FieldMap {
         Self { own, same_version: stored.version == own_version }
     }
 
-    /// Returns `true` if stored writes mean the same in the program. Writes of another version of the state do not,
-    /// whatever the names of their fields: a migration receives states, not writes.
+    /// Returns `true` if stored writes have the same meaning in the program. Writes of another version of the state
+    /// do not, even if the names match, because a migration receives states, not writes.
     pub(crate) fn carries(&self, writes: &[LoggedWrite]) -> bool {
         self.same_version || writes.is_empty()
     }
 
-    /// The program's field; `None` for one that it no longer has.
+    /// Returns the program's field; `None` if the program no longer has it.
     pub(crate) fn own(&self, stored: FieldId) -> Option<FieldId> {
         self.own.get(stored.index()).copied().flatten()
     }
 
-    /// Stored writes as the program's; those to fields that it no longer has are left out.
+    /// Converts stored writes to the program's fields; writes to fields that it no longer has are left out.
     pub(crate) fn own_writes(&self, writes: &[LoggedWrite]) -> Vec<LoggedWrite> {
         let own = writes.iter().filter_map(|write| {
             let field = self.own(write.field)?;
@@ -41,8 +41,8 @@ impl FieldMap {
         own.collect()
     }
 
-    /// The program's writes as the stored schema has them; `None` when it does not know one of the fields, or is of
-    /// another version.
+    /// Converts the program's writes to the stored schema; `None` if that lacks one of the fields, or has another
+    /// version.
     pub(crate) fn stored_writes(&self, writes: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
         if !self.carries(writes) {
             return None;
@@ -55,7 +55,7 @@ impl FieldMap {
     }
 }
 
-/// The state of a checkpoint, and the way from its schema to the program's when that is another one.
+/// Returns the state of a checkpoint, and the map between its schema and the program's if they differ.
 pub(crate) fn state_of(
     program: &Program,
     loaded: &Loaded,

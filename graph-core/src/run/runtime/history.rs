@@ -18,7 +18,7 @@ pub struct History {
     saver: Arc<dyn Checkpointer>,
     thread: ThreadId,
     page: VecDeque<Summary>,
-    /// Where the next page begins, and how many checkpoints it has; `None` at the end.
+    /// The start and the size of the next page; `None` at the end.
     next: Option<(At, usize)>,
 }
 
@@ -27,10 +27,10 @@ impl History {
         Self { saver, thread, page: VecDeque::new(), next: Some((from, PAGE)) }
     }
 
-    /// The next older checkpoint; `None` after the first one of the thread.
+    /// Returns the next older checkpoint; `None` after the first one of the thread.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the store fails.
     pub async fn next(&mut self) -> Result<Option<Summary>, ThreadError> {
         if self.page.is_empty()
             && let Some((from, limit)) = &self.next
@@ -43,10 +43,10 @@ impl History {
         Ok(self.page.pop_front())
     }
 
-    /// Reads all that is left.
+    /// Reads all remaining checkpoints.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the store fails.
     pub async fn collect(mut self) -> Result<Vec<crate::checkpoint::Summary>, ThreadError> {
         let mut all = Vec::new();
         while let Some(summary) = self.next().await? {

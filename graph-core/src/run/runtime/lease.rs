@@ -3,15 +3,16 @@
 use std::string::String;
 use std::time::Duration;
 
-/// The claim of a run to its thread: while it holds the lease, no other run that asks for one begins.
+/// The claim of a run to its thread: while the run holds the lease, no other run with a lease can begin on the
+/// thread.
 ///
-/// The lease is renewed in the background, each third of its [`ttl`](Self::ttl), and given back when the run ends. Of a
-/// process that crashed it is over by itself, and another run takes the thread over. Should the process only have been
-/// stopped, it finds out when it wakes: the store refuses whatever it writes, no effect of it starts, and its run fails with
-/// [`RunError::LeaseLost`](crate::run::RunError::LeaseLost).
+/// The lease is renewed in the background, after each third of its [`ttl`](Self::ttl), and released when the run
+/// ends. If the process crashes, the lease expires, and another run can take over the thread. If the process was
+/// only suspended, it notices this when it continues: the store rejects its writes, it starts no effects, and its
+/// run fails with [`RunError::LeaseLost`](crate::run::RunError::LeaseLost).
 ///
-/// Threads of subgraphs belong to the run's thread. Runs without a lease are not kept out, nor are edits: of those and of
-/// the run one is faster at the barrier, as always.
+/// The lease includes the threads of subgraphs. Runs without a lease, and edits, are not kept out; as without
+/// leases, one of them and the run is faster at the barrier.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -53,26 +54,26 @@ impl Default for Lease {
 }
 
 impl Lease {
-    /// A lease of 30 seconds, which does not wait.
+    /// Creates a lease of 30 seconds that does not wait.
     pub fn new() -> Self {
         Self { ttl: Duration::from_secs(30), holder: None, patience: Duration::ZERO }
     }
 
-    /// Sets how long the thread stays leased to a process that is gone. The lease is renewed after each third of this
-    /// time, so it must be longer than a run may be silent: a node that blocks a single-threaded runtime keeps the
-    /// lease from being renewed.
+    /// Sets the time for which the thread stays leased if the process crashes. The lease is renewed after each
+    /// third of this time, so it must be longer than the time for which renewals can be blocked: a node that blocks
+    /// a single-threaded runtime also blocks them.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// Sets the name of the holder that other runs see; `process` and the process's number by default.
+    /// Sets the name of the holder that other runs see. The default is `process` and the process's number.
     pub fn holder(mut self, holder: impl Into<String>) -> Self {
         self.holder = Some(holder.into());
         self
     }
 
-    /// Lets a run wait so long for a thread that another one holds. Without it the run is refused at once.
+    /// Sets the time for which a run waits if another one holds the thread. Without it the run fails at once.
     pub fn wait(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self

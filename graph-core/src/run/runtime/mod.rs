@@ -1,4 +1,4 @@
-//! The runtime: what the runs of a graph share, and what they report.
+//! The runtime: the data that the runs of a graph share, and their reports.
 //!
 //! ```text
 //! shared     the Runtime: program, saver, observers, limits

@@ -30,42 +30,42 @@ pub struct Run<S> {
     pub state: S,
 }
 
-/// The status that a run ended with. Every status but [`Finished`](Self::Finished) leaves a thread that can be
+/// The status with which a run ended. Every status except [`Finished`](Self::Finished) leaves a thread that can be
 /// continued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Status {
-    /// Nothing is next.
+    /// No task is next.
     Finished,
-    /// Tasks wait for answers: give them with `thread.answer(..)`.
+    /// Tasks wait for answers. Answer with `thread.answer(..)`.
     Interrupted {
         /// The open questions.
         interrupts: Vec<Interrupt>,
     },
-    /// The run stopped at a barrier because of a breakpoint: `thread.resume()` passes it.
+    /// The run stopped at a barrier with a breakpoint. `thread.resume()` passes it.
     Breakpoint {
-        /// The nodes before which it stopped: they are next.
+        /// The nodes before which it stopped, which are next.
         before: Vec<NodeName>,
-        /// The nodes after which it stopped: they ran last.
+        /// The nodes after which it stopped, which ran last.
         after: Vec<NodeName>,
     },
-    /// The run took as many supersteps as it may: `thread.resume()` takes as many again.
+    /// The run reached its recursion limit. `thread.resume()` continues with the same limit again.
     LimitReached {
         /// The recursion limit.
         limit: u64,
     },
-    /// The run was cancelled: `thread.resume()` continues it.
+    /// The run was cancelled. `thread.resume()` continues it.
     Cancelled,
-    /// The run stopped at a barrier because it was asked to: `thread.resume()` continues it.
+    /// The run stopped at a barrier at the caller's request. `thread.resume()` continues it.
     Drained,
-    /// The one task that was run has finished and its result is recorded: `thread.resume()` runs the other tasks of its
-    /// superstep and commits it. See [`run_task`](crate::run::Thread::run_task).
+    /// The single task that was run has finished, and its result is recorded. `thread.resume()` runs the other
+    /// tasks of its superstep and commits it. See [`run_task`](crate::run::Thread::run_task).
     TaskRecorded,
 }
 
 impl Status {
-    /// Its name, as in its JSON form.
+    /// Returns the status as in its JSON form.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -83,12 +83,12 @@ impl Status {
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {
-    /// Its id: an answer names it.
+    /// The id of the question, for its answer.
     pub id: InterruptId,
     /// The node that asked.
     pub node: NodeName,
-    /// From the graph down, the nodes whose subgraphs lead to the one that asked; empty for a node of the graph
-    /// itself.
+    /// The nodes whose subgraphs lead to the node that asked, from the graph at the top down; empty for a node of
+    /// the graph itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<NodeName>,
     /// The key of the ask in the node.
@@ -98,7 +98,7 @@ pub struct Interrupt {
     pub argument: Option<u32>,
     /// The question.
     pub question: Json,
-    /// When it answers itself, if nobody does.
+    /// The deadline, after which the default answer applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
     /// The JSON Schema of the question; `None` when the graph has no such node.
@@ -110,21 +110,21 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// The question as a `Q`.
+    /// Decodes the question as a `Q`.
     ///
     /// # Errors
-    /// When the question is none.
+    /// Returns an error if the question does not decode.
     pub fn question<Q: DeserializeOwned>(&self) -> Result<Q, CodecError> {
         self.question.decode()
     }
 }
 
 impl<S: StateForm> Run<S> {
-    /// The result of a run that finished: its final state, or the value that a [flow](crate::run::flow) returned.
+    /// Returns the result of a finished run: its final state, or the return value of a [flow](crate::run::flow).
     ///
     /// # Errors
-    /// [`Unfinished`] when it paused, was cancelled or reached its limit, and when the stored value of a flow does not
-    /// decode.
+    /// Returns [`Unfinished`] if the run paused, was cancelled or reached its limit, or if the stored value of a
+    /// flow does not decode.
     pub fn finished(self) -> Result<S::Finished, Unfinished> {
         let Self { thread, status, state, .. } = self;
         match status {
@@ -136,10 +136,10 @@ impl<S: StateForm> Run<S> {
         }
     }
 
-    /// The open questions of a run that paused.
+    /// Returns the open questions of a paused run.
     ///
     /// # Errors
-    /// [`Unfinished`] when it did not pause.
+    /// Returns [`Unfinished`] if the run did not pause.
     pub fn interrupted(self) -> Result<Vec<Interrupt>, Unfinished> {
         match self.status {
             Status::Interrupted { interrupts } => Ok(interrupts),
@@ -148,14 +148,15 @@ impl<S: StateForm> Run<S> {
     }
 }
 
-/// A run that ended otherwise than its caller requires.
+/// The error of a run that ended with another status than its caller expects.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}", told(self))]
 pub struct Unfinished {
     /// The thread.
     pub thread: ThreadId,
     expected: &'static str,
-    /// Why the value of a run that finished does not decode: the flow was changed since it returned it.
+    /// The reason why the value of a finished run does not decode: the flow was changed after it returned the
+    /// value.
     pub(crate) reason: Option<CodecError>,
     /// The status that the run ended with.
     pub status: Box<Status>,
@@ -205,21 +206,21 @@ fn how(status: &Status) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InputStatus {
-    /// The run had no input: it was resumed or answered.
+    /// The run had no input, because it resumed or answered.
     NotGiven,
-    /// The thread does not have it: nothing was stored, or the input of the other run took its place before it was
+    /// The thread does not have the input: nothing was stored, or another run's input replaced it before it was
     /// merged. Run it again.
     NotStored,
-    /// It is stored and not merged: an edit came between. `thread.resume()` merges it and runs the graph; another
-    /// input takes its place.
+    /// The input is stored but not merged, because an edit came in between. `thread.resume()` merges it and runs
+    /// the graph; another input replaces it.
     Waiting,
-    /// The state has it. `thread.resume()` continues from there; running it again adds it a second time, unless it
-    /// was run with [`run_once`](crate::run::Thread::run_once).
+    /// The state contains the input. `thread.resume()` continues from there. Running the input again adds it a
+    /// second time, unless it was run with [`run_once`](crate::run::Thread::run_once).
     Merged,
 }
 
 impl InputStatus {
-    /// The end of an error message.
+    /// Returns the end of an error message.
     pub(crate) fn advice(self) -> &'static str {
         match self {
             Self::NotGiven => "",

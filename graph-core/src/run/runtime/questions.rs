@@ -1,4 +1,4 @@
-//! Open questions: what their answers must be, and the deadlines by which they answer themselves.
+//! Open questions: the expected answers, and the deadlines with default answers.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -29,7 +29,7 @@ impl Program {
         }
     }
 
-    /// The argument of the node that asked, or what is asked about effects of unknown outcome.
+    /// Returns the argument of the node that asked, or the question about effects of unknown outcome.
     pub(crate) fn ask_of(&self, ask: &AskRecord) -> Option<Cow<'_, AskDescription>> {
         if ask.argument == Some(EFFECT_ARGUMENT) {
             return Some(Cow::Owned(effect_ask()));
@@ -41,7 +41,7 @@ impl Program {
         self.asks_of(ask)?.iter().find(is_it).map(Cow::Borrowed)
     }
 
-    /// A question as users see it.
+    /// Returns a question in the form for users.
     pub(crate) fn interrupt(&self, ask: &AskRecord) -> Interrupt {
         let described = self.ask_of(ask);
         let AskRecord { id, node, path, key, argument, question, deadline, .. } = ask.clone();
@@ -58,7 +58,7 @@ impl Program {
         }
     }
 
-    /// The questions that wait for an answer.
+    /// Returns the questions that wait for an answer.
     pub(crate) fn open_questions<'a>(
         &'a self,
         asks: impl IntoIterator<Item = &'a AskRecord>,
@@ -68,13 +68,13 @@ impl Program {
 }
 
 impl Runtime {
-    /// Reads the head of a thread that is about to be continued, where deadlines that have passed count.
+    /// Reads the head of a thread that is about to be continued, after applying deadlines that have passed.
     pub(crate) async fn load_on_time(&self, thread: &ThreadId) -> Result<Option<Loaded>, ThreadError> {
         let loaded = self.load(thread, At::Head).await?;
         self.on_time(thread, loaded).await
     }
 
-    /// Lets deadlines count that have passed at a thread's head.
+    /// Applies deadlines that have passed at a thread's head.
     pub(crate) async fn on_time(
         &self,
         thread: &ThreadId,
@@ -82,7 +82,7 @@ impl Runtime {
     ) -> Result<Option<Loaded>, ThreadError> {
         let is_late = loaded.as_ref().is_some_and(|loaded| {
             let has_deadline = loaded.asks.iter().any(|ask| ask.deadline.is_some() && ask.is_open());
-            // The clock is looked at only where somebody waits for it.
+            // The clock is only read if a question waits for it.
             has_deadline && {
                 let now = self.ambient.now_ms();
                 loaded.asks.iter().any(|ask| ask.is_overdue(now))
@@ -97,7 +97,7 @@ impl Runtime {
         }
     }
 
-    /// Lets deadlines count that have passed.
+    /// Applies deadlines that have passed.
     pub(crate) async fn expire(
         &self,
         thread: Option<&ThreadId>,
@@ -107,7 +107,7 @@ impl Runtime {
     }
 }
 
-/// The question that an answer came too late for.
+/// Returns the question whose answer came too late.
 pub(crate) fn answered_by_deadline(asks: &[AskRecord]) -> Option<InterruptId> {
     asks.iter().find(|ask| ask.answered_by == AnsweredBy::Deadline).map(|ask| ask.id)
 }

@@ -11,20 +11,20 @@ use crate::state::{
     CodecError, ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema, SecretTexts,
 };
 
-/// The text shown in place of a secret.
+/// The text that replaces a secret.
 const SECRET: &str = SecretTexts::HIDDEN;
 
-/// Returns the JSON text shown in place of a secret value.
+/// Returns the JSON text that replaces a secret value.
 pub(crate) fn hidden() -> Json {
     Json::encode(SECRET).expect("a text has a JSON form")
 }
 
-/// A value of a field, as it may be shown.
+/// Returns a field's value, redacted if it is secret.
 pub(crate) fn value(value: &Json, field: FieldId, schema: &Schema) -> Json {
     if schema.field(field).secret { hidden() } else { value.clone() }
 }
 
-/// The texts of a state's secrets.
+/// Returns the texts of a state's secrets.
 pub(crate) fn secrets(state: &dyn ErasedState, schema: &Schema) -> SecretTexts {
     let mut secrets = SecretTexts::default();
     let is_secret = |id: &FieldId| {
@@ -32,7 +32,7 @@ pub(crate) fn secrets(state: &dyn ErasedState, schema: &Schema) -> SecretTexts {
         field.secret && field.lifetime != Lifetime::Unstored
     };
     for id in schema.ids().filter(is_secret) {
-        // What has no JSON form has no texts that are told.
+        // A value without a JSON form is never shown, so its texts need not be redacted.
         if let Ok(value) = state.encode_field(id) {
             secrets.learn(&value);
         }
@@ -40,7 +40,8 @@ pub(crate) fn secrets(state: &dyn ErasedState, schema: &Schema) -> SecretTexts {
     secrets
 }
 
-/// Why stored values of these fields do not decode, as it may be told: the text of a decoder quotes the value.
+/// Returns the reason why stored values of these fields do not decode, without secrets: the text of a decoder
+/// quotes the value.
 pub(crate) fn reason(
     reason: CodecError,
     fields: impl IntoIterator<Item = FieldId>,
@@ -52,7 +53,7 @@ pub(crate) fn reason(
     }
 }
 
-/// A write, as it may be shown.
+/// Returns a write, redacted if its field is secret.
 pub(crate) fn write(write: &LoggedWrite, schema: &Schema) -> LoggedWrite {
     if !schema.field(write.field).secret {
         return write.clone();
@@ -60,7 +61,7 @@ pub(crate) fn write(write: &LoggedWrite, schema: &Schema) -> LoggedWrite {
     LoggedWrite { field: write.field, write: without_value(&write.write) }
 }
 
-/// Writes, as they may be shown.
+/// Returns writes, redacted if their fields are secret.
 pub(crate) fn writes(all: &[LoggedWrite], schema: &Schema) -> Vec<LoggedWrite> {
     all.iter().map(|one| write(one, schema)).collect()
 }
@@ -82,7 +83,7 @@ pub(crate) fn without_value(write: &Logged) -> Logged {
     }
 }
 
-/// A write by the name of its field, as it may be shown.
+/// Returns a write with the name of its field, redacted if the field is secret.
 pub(crate) fn named(one: &LoggedWrite, schema: &Schema) -> NamedWrite {
     let shown = write(one, schema);
     let (op, value) = match shown.write {
@@ -92,7 +93,7 @@ pub(crate) fn named(one: &LoggedWrite, schema: &Schema) -> NamedWrite {
     NamedWrite { field: schema.field(one.field).name.clone(), op: op.into(), value }
 }
 
-/// A state by the names of its fields, as it may be shown. Those that are never stored are left out.
+/// Returns a state by field name, with secret fields redacted and without those that are never stored.
 pub(crate) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
     let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
     let values: BTreeMap<&str, Json> = stored
@@ -102,7 +103,7 @@ pub(crate) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
                 return (field.name.as_str(), hidden());
             }
             let value = state.encode_field(id).unwrap_or_else(|error| {
-                // Only without a checkpointer: it would have refused the state.
+                // This happens only without a checkpointer, which would have rejected the state.
                 let text: String = std::format!("cannot be encoded: {error}");
                 Json::encode(&text).expect("a text has a JSON form")
             });

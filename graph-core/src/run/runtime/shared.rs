@@ -34,9 +34,9 @@ pub(crate) struct Runtime {
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) store: Option<Store>,
-    /// Where nodes' results are kept that are used again; `None` where none are.
+    /// The store of reused node results; `None` if no node has a cache.
     pub(crate) cache: Option<Store>,
-    /// `true` if the user gave the cache's store.
+    /// `true` if the user set the cache's store.
     pub(crate) cache_is_given: bool,
     pub(crate) limits: Limits,
     /// The lease that runs acquire before they begin.
@@ -45,22 +45,22 @@ pub(crate) struct Runtime {
     pub(crate) step_timeout: Option<Duration>,
     /// The maximum number of bytes of emitted events kept for a superstep; `None` if none are kept.
     pub(crate) kept_bytes: Option<usize>,
-    /// Those that nodes declare.
+    /// The breakpoints of the nodes' policies.
     pub(crate) breakpoints: Breakpoints,
     pub(crate) one_step_fields: Vec<FieldId>,
     /// The changes in the first checkpoint of a thread, for fields whose initial value is not empty.
     pub(crate) seeds: Vec<Change>,
-    /// Reads an input that is given as JSON, where it is not an object of fields.
+    /// Reads an input that is given as JSON, if it is not an object of fields.
     pub(crate) read_input: Option<ReadInput>,
-    /// The JSON Schemas of inputs and outputs, where they are not those of the state.
+    /// The JSON Schemas of inputs and outputs, if they are not those of the state.
     pub(crate) json_schemas: Option<(Json, Json)>,
-    /// The recordings that stand in for the outside world in a test.
+    /// The recordings that replace the outside world in a test.
     pub(crate) deck: Option<Arc<Deck>>,
     registered: Arc<OnceCell<()>>,
 }
 
 impl Runtime {
-    /// The runtime of a graph for which nothing was chosen.
+    /// Creates the runtime of a graph with default settings.
     pub(crate) fn new(program: Arc<Program>) -> Self {
         let caches = program.nodes.iter().any(|node| node.policy.cache.is_some());
         Self {
@@ -87,13 +87,13 @@ impl Runtime {
         }
     }
 
-    /// Replaces the saver, which does not know the graph yet.
+    /// Replaces the saver. The graph is not registered with the new one yet.
     pub(crate) fn keep_in(&mut self, saver: Arc<dyn Checkpointer>) {
         self.saver = Some(saver);
         self.registered = Arc::default();
     }
 
-    /// Makes the graph and its subgraphs known to their store, once.
+    /// Registers the graph and its subgraphs with their store, once.
     pub(crate) async fn register(&self) -> Result<(), StoreError> {
         let Some(saver) = &self.saver else { return Ok(()) };
         let register = || async {
@@ -105,7 +105,7 @@ impl Runtime {
         self.registered.get_or_try_init(register).await.map(drop)
     }
 
-    /// The program and those of its subgraphs, at all levels.
+    /// Returns the programs of the graph and of its subgraphs, at all levels.
     pub(crate) fn programs(&self) -> Vec<&Program> {
         let mut programs: Vec<&Program> = std::vec![&self.program];
         let mut next = 0;
@@ -116,7 +116,7 @@ impl Runtime {
         programs
     }
 
-    /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.
+    /// Reads a checkpoint of a thread, which must belong to this graph.
     pub(crate) async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, ThreadError> {
         let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         let loaded = saver.read(thread, at).await?;
@@ -132,7 +132,7 @@ impl Runtime {
         }
     }
 
-    /// The stored name of a node.
+    /// Returns the stored name of a node.
     pub(crate) fn name_of<In, Out>(&self, node: NodeRef<In, Out>) -> Result<NodeName, ThreadError> {
         let topology = &self.program.topology;
         if node.graph != self.program.graph {
@@ -141,8 +141,8 @@ impl Runtime {
         Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
     }
 
-    /// The head of a thread once more, with what was stored on top of it since it was read. Its values are read again only
-    /// where the head is another one.
+    /// Reads the head of a thread again, with work that was stored since it was read. Its values are only read
+    /// again if the head has changed.
     pub(crate) async fn refreshed(
         &self,
         thread: &ThreadId,

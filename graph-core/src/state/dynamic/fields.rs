@@ -79,7 +79,7 @@ pub enum JsonError {
     /// The value does not fit the type of the input.
     #[error("{reason}")]
     Input {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -152,7 +152,7 @@ impl JsonFields {
         self.fields.push(JsonField { shape, reducer, default });
     }
 
-    /// The JSON Schema of a state with these fields.
+    /// Returns the JSON Schema of a state with these fields.
     pub(super) fn json_schema(&self) -> Value {
         let named = self.schema.fields.iter().zip(&self.fields);
         let properties = named.map(|(field, known)| (field.name.clone(), known.shape.to_schema()));

@@ -123,8 +123,7 @@ impl Shape {
         shape
     }
 
-    /// Returns the same shape for secret values.
-    /// The shape as the JSON Schema that it was read from.
+    /// Returns the shape as the JSON Schema from which it was read.
     pub(super) fn to_schema(&self) -> Value {
         let mut schema = Map::new();
         let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
@@ -148,6 +147,7 @@ impl Shape {
         Value::Object(schema)
     }
 
+    /// Returns the same shape for secret values.
     pub(super) fn of_secrets(mut self) -> Self {
         self.secret = true;
         self

@@ -1,9 +1,9 @@
-//! Where a run stops though nothing is wrong.
+//! Tests of breakpoints.
 
 use super::*;
 use crate::engine::breakpoint::NodeSet;
 
-/// Breakpoints before and after the nodes of these names; `*` is every node.
+/// Creates breakpoints before and after the nodes with these names; `*` is every node.
 fn breakpoints(topology: &Topology, before: &[&str], after: &[&str]) -> Breakpoints {
     let set = |names: &[&str]| match names {
         ["*"] => NodeSet::All,
@@ -19,7 +19,7 @@ impl Play {
         play
     }
 
-    /// Where it stopped: before, and after.
+    /// Returns the nodes before and after which the run stopped.
     fn stopped_at(&self) -> String {
         let stop = self.machine.stopped_at().expect("it has breakpoints");
         let names = |nodes: &[NodeId]| -> Vec<&str> {
@@ -72,7 +72,7 @@ fn every_node_is_none_of_start() {
     assert_eq!(play.stopped_at(), r#"before ["a"], after []"#);
 }
 
-/// Otherwise the resume after a drain, or after the limit, would pass a breakpoint that nobody has seen.
+/// Otherwise the resume after a drain, or after the limit, would pass a breakpoint that was never reported.
 #[test]
 fn a_breakpoint_is_told_before_a_drain_and_the_limit() {
     let wires = chain();
@@ -86,7 +86,7 @@ fn a_breakpoint_is_told_before_a_drain_and_the_limit() {
     ]);
 }
 
-/// Another driver of the run was faster: its barrier is as good as ours.
+/// If another driver of the run was faster, its barrier counts like our own.
 #[test]
 fn a_breakpoint_at_an_adopted_checkpoint_counts() {
     let wires = chain();
@@ -96,7 +96,7 @@ fn a_breakpoint_at_an_adopted_checkpoint_counts() {
         (races::adopt(1), "adopt 1"),
         (resume(&wires, 1, &["b"], Vec::new()), "stop Breakpoint"),
     ]);
-    // Results of another driver for the same superstep: it began before its breakpoint was passed.
+    // With another driver's results for the same superstep, the breakpoint before the superstep was already passed.
     let mut play = Play::breaking(&wires, &["b"], &[]);
     play.script([
         (resume(&wires, 1, &["b"], Vec::new()), "run 0"),

@@ -1,4 +1,4 @@
-//! Retries, error handlers, and what is kept when a task fails for good.
+//! Tests of retries, error handlers, and the results that are kept after a failure.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn a_failure_cancels_its_siblings_and_keeps_what_they_finished() {
 #[test]
 fn what_was_to_start_does_not_start_after_a_failure() {
     let mut play = Play::new(&diamond()).started();
-    // No command is taken between the two events.
+    // The driver takes no command between the two events.
     play.happens(finished(1, END));
     assert_eq!(play.event(failed(0)), "record 1, record failure 0, fail 0, abort, stop Failed { task: 0 }");
     let mut play = Play::new(&diamond()).started();
@@ -44,7 +44,8 @@ fn an_error_handler_runs_once_when_no_attempt_is_left() {
         (finished(0, END), "settle"),
         (event(Event::Settled), "commit 1 [a b] then [c]"),
     ]);
-    // Neither policies nor the handler itself count where the handler fails, and the node's failure stays recorded.
+    // If the handler fails, neither retry policies nor another handler apply, and the node's failure stays
+    // recorded.
     for again in [handled(0), retried(0, 1), attempt_failed(0, Failure::OffRecord)] {
         let mut play = Play::new(&chain()).started();
         assert_eq!(play.event(handled(0)), "record failure 0, hand over 0 attempt 2");
@@ -53,7 +54,7 @@ fn an_error_handler_runs_once_when_no_attempt_is_left() {
     }
 }
 
-/// The superstep waits until the failure is stored, though its only task was not recorded.
+/// The superstep waits until the failure is stored, even though its only task was not recorded.
 #[test]
 fn a_failure_that_was_handled_is_stored_before_its_superstep() {
     Play::new(&chain()).started().script([

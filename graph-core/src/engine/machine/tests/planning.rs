@@ -1,4 +1,4 @@
-//! Tests of planning: the tasks that are next, their order, and when a join fires.
+//! Tests of planning: the next tasks, their order, and the completion of joins.
 
 use super::*;
 
@@ -71,8 +71,8 @@ fn a_source_that_runs_twice_arrives_once() {
     assert_eq!(play.causes(), [Cause::Join(smallvec::smallvec![0, 1])]);
 }
 
-/// A source that ran as several tasks of `each` used to arrive once more after the join had fired: the next
-/// round then needed one source only.
+/// A source that ran as several tasks of `each` used to arrive again after the join was completed, so that the next
+/// round needed only one source.
 #[test]
 fn a_source_of_several_tasks_leaves_nothing_behind() {
     let wires = Wires::build(&["a", "w", "z"], &[("START", "a")], &[(&["a", "w"], "z")]);

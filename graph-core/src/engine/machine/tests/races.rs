@@ -1,4 +1,4 @@
-//! Several drivers, crashes and lost answers of the store.
+//! Tests with several drivers, crashes, and lost replies of the store.
 
 use alloc::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::state::Schema;
 
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
-/// A head of the thread. The machine passes it on, and looks at nothing of it.
+/// A head of the thread. The machine passes it on without reading it.
 fn head(step: i64) -> Box<Loaded> {
     let fingerprint = Fingerprint::hash(&[]);
     let checkpoint = Checkpoint {
@@ -30,12 +30,12 @@ fn head(step: i64) -> Box<Loaded> {
     Box::new(Loaded { seq: Seq(0), checkpoint, graph, schema, values, results, failures, asks, effects })
 }
 
-/// The superstep's checkpoint is there, written by another driver of the run.
+/// The superstep's checkpoint was already written by another driver of the run.
 pub(super) fn adopt(step: i64) -> Line {
     Committed::Adopt(head(step)).into()
 }
 
-/// Results or effects are recorded on the checkpoint `step` that this driver did not know.
+/// Results or effects that this driver did not know are recorded on the checkpoint `step`.
 pub(super) fn outrun(step: i64) -> Line {
     Committed::Outrun(head(step)).into()
 }
@@ -65,7 +65,7 @@ fn a_commit_on_a_head_of_another_run_ends_this_one() {
         (finished(0, END), "commit 1 [a] then [b]"),
         (Committed::Conflict { head: None }.into(), "stop Superseded"),
     ]);
-    // Also that of an input: two inputs at once, of which one is first.
+    // The same holds for an input: one of two concurrent inputs is first.
     Play::new(&chain()).script([
         (input(Some(3)), "commit 4 [] then [__start__]"),
         (Committed::Conflict { head: None }.into(), "stop Superseded"),
@@ -88,7 +88,7 @@ fn a_checkpoint_of_another_driver_is_adopted() {
         (adopt(1), "adopt 1"),
         (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
     ]);
-    // The other driver may be several supersteps ahead, and at its end.
+    // The other driver may be several supersteps ahead, or finished.
     Play::new(&wires).started().script([
         (finished(0, END), "commit 1 [a] then [b]"),
         (adopt(3), "adopt 3"),
@@ -96,7 +96,7 @@ fn a_checkpoint_of_another_driver_is_adopted() {
     ]);
 }
 
-/// Two drivers ran the superstep, and the other one crashed between its record and its commit.
+/// Two drivers ran the superstep, and the other one crashed after recording a result and before committing.
 #[test]
 fn a_commit_that_did_not_know_a_result_begins_its_superstep_again() {
     let wires = diamond();
@@ -105,7 +105,7 @@ fn a_commit_that_did_not_know_a_result_begins_its_superstep_again() {
         (finished(1, END), "settle"),
         (settled(), "commit 1 [a b] then [c]"),
         (outrun(0), "adopt 0"),
-        // What the driver had not recorded is gone with its merged state: it runs again.
+        // Results that the driver had not recorded are lost with its merged state, so these tasks run again.
         (resume(&wires, 0, &["a", "b"], vec![(0, END)]), "run 1"),
         (finished(1, to(&wires, "a")), "commit 1 [a b] then [a c]"),
         (STORED, "run 0, run 1"),
@@ -115,7 +115,7 @@ fn a_commit_that_did_not_know_a_result_begins_its_superstep_again() {
 #[test]
 fn a_result_that_came_second_is_replaced_before_anything_is_merged() {
     let wires = diamond();
-    // It may be known while tasks run, or only when everything has settled.
+    // The driver may learn of it while tasks run, or only after all work has settled.
     for early in [true, false] {
         let mut play = Play::new(&wires).started();
         assert_eq!(play.event(finished(0, END)), "record 0");
@@ -163,7 +163,7 @@ fn a_head_that_another_driver_moved_meanwhile_is_adopted() {
     ]);
 }
 
-/// It used to be counted once more, so that a run could reach its limit a superstep early.
+/// It used to count twice, so that a run could reach its limit one superstep early.
 #[test]
 fn a_superstep_that_begins_again_counts_once() {
     let wires = diamond();
@@ -178,14 +178,14 @@ fn a_superstep_that_begins_again_counts_once() {
         (finished(0, END), "commit 2 [c] then []"),
         (STORED, "stop Finished"),
     ]);
-    // One that another driver has passed does not.
+    // A superstep that another driver finished is not a repetition, so it counts.
     let limits = Limits { recursion: 1, ..Limits::default() };
     let mut play = Play::with(&wires, limits).started();
     play.finish(2);
     play.script([(adopt(1), "adopt 1"), (resume(&wires, 1, &["c"], Vec::new()), "stop LimitReached")]);
 }
 
-/// A drain lets the running superstep finish, also one that begins again.
+/// A drain lets the running superstep finish, even if it was repeated.
 #[test]
 fn a_drain_does_not_give_up_a_superstep_that_begins_again() {
     let wires = diamond();
@@ -206,7 +206,7 @@ fn joins_are_those_of_the_adopted_checkpoint() {
     let mut play = Play::new(&wires).started();
     assert_eq!(play.event(finished(0, END)), "commit 1 [a] then [b]");
     play.event(outrun(0));
-    // It is planned once more, from the joins before it.
+    // It is planned again, from the joins before it.
     assert_eq!(play.event(resume(&wires, 0, &["a"], vec![(0, END)])), "commit 1 [a] then [b]");
     play.event(STORED);
     assert_eq!(play.event(finished(0, END)), "commit 2 [b] then [c]");

@@ -1,4 +1,4 @@
-//! One task of a superstep alone: its result is recorded, and nothing is committed.
+//! Tests of running a single task of a superstep: its result is recorded, and nothing is committed.
 
 use super::*;
 

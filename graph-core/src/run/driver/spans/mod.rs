@@ -1,4 +1,4 @@
-//! Spans of the `tracing` crate, with its feature; without, nothing.
+//! Spans of the `tracing` crate. Without the feature `tracing`, they do nothing.
 //!
 //! | span | fields |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | `superstep` | `step`, as its checkpoint is numbered; `tasks`: how many |
 //! | `task` | `node`, `step`, `task`: its position, `attempt`, `outcome`: `finished`, `paused` or the error |
 //!
-//! All have the target `superstep` and the level INFO. A task's span is inside its superstep's, and that inside the
-//! run's; the run of a subgraph is inside the span of the task that runs it. What a node does, its own spans and
-//! events included, is inside its task's span.
+//! All have the target `superstep` and the level INFO. A task's span is inside its superstep's span, which is
+//! inside the run's span. The run of a subgraph is inside the span of the task that runs it. A node's code, with
+//! its own spans and events, is inside its task's span.
 
 #[cfg(not(feature = "tracing"))]
 mod off;

@@ -1,11 +1,11 @@
-//! No spans.
+//! Spans without the feature `tracing`.
 
 use std::fmt::Display;
 use std::future::Future;
 
 use crate::id::{NodeName, RunId, ThreadId};
 
-/// Nothing: the feature `tracing` is off.
+/// An empty span, because the feature `tracing` is off.
 #[derive(Clone)]
 pub(in crate::run) struct Span;
 

@@ -1,4 +1,4 @@
-//! Spans as `tracing` has them.
+//! Spans with the feature `tracing`.
 
 use std::boxed::Box;
 use std::fmt::Display;
@@ -11,12 +11,12 @@ use tracing::{Instrument, info_span};
 
 use crate::id::{NodeName, RunId, ThreadId};
 
-/// A span; where nobody subscribes, none, which is small to carry.
+/// A span, or none if it has no subscriber, which keeps it small.
 #[derive(Clone)]
 pub(in crate::run) struct Span(Option<Box<tracing::Span>>);
 
 impl Span {
-    /// A span that somebody may subscribe to. Nobody subscribes most of the time, which is known at once.
+    /// Creates a span if it may have a subscriber. Usually there is none, which `tracing` reports at once.
     fn new(span: impl FnOnce() -> tracing::Span) -> Self {
         if LevelFilter::current() < LevelFilter::INFO {
             return Self::none();
@@ -34,12 +34,12 @@ impl Span {
         Self::new(|| info_span!(target: "superstep", "run", graph, thread, %run, outcome = Empty))
     }
 
-    /// A superstep of the run whose span is entered.
+    /// Creates the span of a superstep inside the run's span, which is entered.
     pub(in crate::run) fn superstep(step: i64, tasks: usize) -> Self {
         Self::new(|| info_span!(target: "superstep", "superstep", step, tasks))
     }
 
-    /// An attempt of a task of this superstep.
+    /// Creates the span of an attempt of a task in this superstep.
     pub(in crate::run) fn task(&self, node: &NodeName, step: i64, task: u32, attempt: u32) -> Self {
         Self::new(|| {
             let node = node.as_str();

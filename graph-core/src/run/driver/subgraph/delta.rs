@@ -1,4 +1,4 @@
-//! The writes of a subgraph's nodes to the fields that it shares.
+//! The writes of a subgraph's nodes to its shared fields.
 
 use std::vec::Vec;
 
@@ -37,7 +37,7 @@ impl Delta {
         }
     }
 
-    /// Adds what earlier runs of the subgraph wrote, back to its input.
+    /// Adds the writes of earlier runs of the subgraph, back to its input.
     pub(super) async fn read_back(
         &mut self,
         saver: &dyn Checkpointer,
@@ -69,7 +69,7 @@ impl Delta {
         Ok(())
     }
 
-    /// Takes what was written up to a checkpoint of another driver of the run, instead of what this one knows.
+    /// Replaces this driver's writes by those up to a checkpoint of another driver of the run.
     pub(in crate::run) async fn read_anew(
         &mut self,
         saver: &dyn Checkpointer,
@@ -88,7 +88,7 @@ fn own_writes(loaded: &Loaded, schema: &Schema) -> Vec<Vec<LoggedWrite>> {
     loaded.checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes)).collect()
 }
 
-/// Returns `true` if the superstep of a checkpoint was START's: the input is not one of the subgraph's own writes.
+/// Returns `true` if START ran in the superstep of a checkpoint. The input is not one of the subgraph's own writes.
 fn merges_input(loaded: &Loaded) -> bool {
     loaded.checkpoint.tasks.iter().any(|task| task.node.is_start())
 }

@@ -18,8 +18,8 @@ use crate::state::{
 
 /// The mapping from the state `P` of a graph to the state `S` of its subgraph, and back.
 ///
-/// A subgraph sees only the fields that its lens gives it, and changes only those that its lens takes. Without any of
-/// the methods below it receives nothing and gives nothing back.
+/// A subgraph sees only the fields that its lens gives, and changes only those that its lens takes or shares. An
+/// empty lens neither gives nor takes anything.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -56,33 +56,33 @@ use crate::state::{
 pub struct Lens<P: State, S: State, In = NoInput, Out = ()> {
     enter: Vec<Enter<P, S>>,
     leave: Vec<Leave<P, S>>,
-    /// The fields whose writes are given back: the subgraph's, and where its writes go.
+    /// The shared fields: the subgraph's field, and the field that its writes go to.
     pub(in crate::run) shared: Vec<(FieldId, FieldId)>,
-    /// The fields whose values are copied into the subgraph: where they come from, and the subgraph's.
+    /// The given fields, whose values are copied into the subgraph: the outer field, and the subgraph's.
     pub(in crate::run) given: Vec<(FieldId, FieldId)>,
-    /// The fields whose values are copied out of it: the subgraph's, and where they go.
+    /// The taken fields, whose values are copied out of the subgraph: the subgraph's field, and the outer one.
     pub(in crate::run) taken: Vec<(FieldId, FieldId)>,
-    /// The key under which the subgraph's state is kept from run to run of its node.
+    /// The key under which the subgraph's state is kept between runs of its node.
     keep: Option<KeyOf<P>>,
     pub(super) describe: fn(&mut NodeDescription),
-    /// From the item with which the subgraph was left to the decision of its node.
+    /// Converts the item with which the subgraph took its exit into the decision of its node.
     pub(super) decide: fn(Option<&Item>) -> Out,
-    /// The type of the value that the subgraph is expected to be left with.
+    /// The expected decision type of the subgraph's exit.
     pub(in crate::run) exit: Option<ExitType>,
     input: PhantomData<fn(In)>,
 }
 
-/// From the state around the subgraph, and the task's item, to what the subgraph begins with.
+/// Computes the input of the subgraph from the surrounding state and the task's item.
 type Enter<P, S> = Box<dyn Fn(&P, Option<&Item>) -> Update<S> + Send + Sync>;
 
-/// From the state around the subgraph, and the task's item, to a key.
+/// Computes a key from the surrounding state and the task's item.
 type KeyOf<P> = Box<dyn Fn(&P, Option<&Item>) -> String + Send + Sync>;
 
-/// From the subgraph's final state, and what was written to its shared fields, to what it gives back.
+/// Computes the node's update from the subgraph's final state and the writes to its shared fields.
 type Leave<P, S> = Box<dyn Fn(&S, &[LoggedWrite]) -> Result<Update<P>, CodecError> + Send + Sync>;
 
 impl<P: State, S: State> Lens<P, S> {
-    /// A lens that shows nothing in either direction.
+    /// Creates an empty lens.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -101,8 +101,8 @@ impl<P: State, S: State> Lens<P, S> {
 }
 
 impl<P: State, S: State, Out> Lens<P, S, NoInput, Out> {
-    /// Makes the subgraph the target of `each`: every item begins a subgraph of its own, with what `begin` makes
-    /// of it.
+    /// Makes the subgraph's node a target of `each`: every item starts a subgraph of its own, with `begin(item)` as
+    /// a part of its input.
     pub fn item<T>(self, begin: impl Fn(&T) -> Update<S> + Send + Sync + 'static) -> Lens<P, S, Takes<T>, Out>
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
@@ -118,8 +118,8 @@ impl<P: State, S: State, Out> Lens<P, S, NoInput, Out> {
 }
 
 impl<P: State, S: State, In> Lens<P, S, In> {
-    /// Says that the subgraph may be left with an `R`: its node then decides with an [`Exited<R>`], which is
-    /// routed like any other decision.
+    /// Declares that the subgraph may take an exit with an `R`. Its node then decides with an [`Exited<R>`], which
+    /// is routed like any other decision.
     pub fn exits<R: Route + Clone + Sync>(self) -> Lens<P, S, In, Exited<R>> {
         let Self { enter, leave, shared, given, taken, keep, describe, .. } = self;
         let decide = |item: Option<&Item>| match item {
@@ -132,7 +132,7 @@ impl<P: State, S: State, In> Lens<P, S, In> {
 }
 
 impl<P: State, S: State, T: Send + Sync + 'static, Out> Lens<P, S, Takes<T>, Out> {
-    /// Like [`keep`](Self::keep), with a key that depends on the item.
+    /// Works like [`keep`](Self::keep), with a key that depends on the item.
     #[must_use]
     pub fn keep_by_item(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
         self.keep = Some(Box::new(move |_, item| {
@@ -144,8 +144,8 @@ impl<P: State, S: State, T: Send + Sync + 'static, Out> Lens<P, S, Takes<T>, Out
 }
 
 impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
-    /// Gives the subgraph the value of a field. A secret field is given to one that is secret as well;
-    /// `compile()` checks it.
+    /// Gives the subgraph the value of a field. The subgraph's field must be secret if the outer one is;
+    /// `compile()` checks this.
     #[must_use]
     pub fn give<T, V, W>(mut self, outer: Field<P, T, V>, inner: Field<S, T, W>) -> Self
     where
@@ -157,15 +157,15 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
         self.give_with(move |state| inner.set(outer.get(state).clone()))
     }
 
-    /// Gives the subgraph what `begin` makes of the state around it. Whether that holds a secret, nobody checks.
+    /// Gives the subgraph the update that `begin` returns for the surrounding state. It is not checked for secrets.
     #[must_use]
     pub fn give_with(mut self, begin: impl Fn(&P) -> Update<S> + Send + Sync + 'static) -> Self {
         self.enter.push(Box::new(move |state, _| begin(state)));
         self
     }
 
-    /// Takes the final value of a field of the subgraph, and writes it through the reducer of a field around it.
-    /// A secret field is taken to one that is secret as well; `compile()` checks it.
+    /// Takes the final value of a field of the subgraph, and writes it through the reducer of an outer field. The
+    /// outer field must be secret if the subgraph's is; `compile()` checks this.
     #[must_use]
     pub fn take<T, V, U, W>(mut self, inner: Field<S, T, V>, outer: Field<P, U, W>) -> Self
     where
@@ -178,18 +178,18 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
         self.take_with(move |state| outer.write(inner.get(state).clone().into_write()))
     }
 
-    /// Takes what `end` makes of the subgraph's final state. Whether that holds a secret, nobody checks.
+    /// Takes the update that `end` returns for the subgraph's final state. It is not checked for secrets.
     #[must_use]
     pub fn take_with(mut self, end: impl Fn(&S) -> Update<P> + Send + Sync + 'static) -> Self {
         self.leave.push(Box::new(move |state, _| Ok(end(state))));
         self
     }
 
-    /// Shares a field: the subgraph begins with its value, and what the subgraph's nodes write to it is written
-    /// to the field around it. So nothing is doubled: a list that came in with three items and grew by one gives
-    /// back one.
+    /// Shares a field: the subgraph begins with its value, and writes of the subgraph's nodes are also writes to
+    /// the outer field. Nothing is duplicated: if a list had three items and the subgraph added one, one item is
+    /// returned.
     ///
-    /// Both fields must have the same reducer, and both be secret or neither; `compile()` checks it.
+    /// Both fields must have the same reducer, and either both or neither must be secret; `compile()` checks this.
     #[must_use]
     pub fn share<T, W>(mut self, outer: Field<P, T, W>, inner: Field<S, T, W>) -> Self
     where
@@ -207,19 +207,19 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
         self.give(outer, inner)
     }
 
-    /// Keeps the subgraph's state from one run of its node to the next, under this key. Without it every run begins
+    /// Keeps the subgraph's state from one run of its node to the next, under this key. By default every run begins
     /// with a new state.
     ///
-    /// The kept state belongs to the branch: a fork continues with the state as of the checkpoint it begins at. Keeping
-    /// state needs a checkpointer. Several nodes may share one state, one at a time.
+    /// The kept state belongs to the branch: a fork continues with the state as of its first checkpoint. Keeping a
+    /// state requires a checkpointer. Several nodes may share one state, one at a time.
     #[must_use]
     pub fn keep(self, key: impl Into<String>) -> Self {
         let key = key.into();
         self.keep_by(move |_| key.clone())
     }
 
-    /// Like [`keep`](Self::keep), with a key that depends on the state around the subgraph: one conversation
-    /// per customer, say.
+    /// Works like [`keep`](Self::keep), with a key that depends on the surrounding state, for example one
+    /// conversation per customer.
     #[must_use]
     pub fn keep_by(mut self, key: impl Fn(&P) -> String + Send + Sync + 'static) -> Self {
         self.keep = Some(Box::new(move |state, _| key(state)));

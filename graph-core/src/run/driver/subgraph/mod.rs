@@ -1,4 +1,4 @@
-//! Subgraphs: a compiled graph as a node of another.
+//! Subgraphs: compiled graphs as nodes of other graphs.
 //!
 //! ```text
 //! parent's task ─ Lens::enter ─► thread below the parent's ─► the one loop ─► Lens::leave ─► parent's update
@@ -6,9 +6,9 @@
 //!                                                               └ events: into the parent's log, with a path
 //! ```
 //!
-//! A subgraph runs inside a task, with a driver and a thread of its own. The thread's name follows from the
-//! parent's thread and the task, and the task's id from the checkpoint it was planned on; so a resume finds what
-//! the subgraph has done, and another branch never does.
+//! A subgraph runs inside a task, with its own driver and its own thread. The thread's name follows from the
+//! parent's thread and the task, and the task's id follows from the checkpoint on which it was planned. So a resume
+//! finds the work of the subgraph, and another branch never does.
 
 pub(crate) mod delta;
 pub(crate) mod lens;

@@ -96,7 +96,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 (Verb::Input { update, whole: false }, head)
             }
         };
-        // The state around is merged into while nobody else holds it.
+        // The snapshot is released, so that the surrounding graph can merge into its state without a copy.
         drop((state, input));
         let segment = PathSegment {
             node: cell.node().clone(),
@@ -131,7 +131,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             biased;
             ended = &mut run => ended,
             () = around.over() => {
-                // It stops as any run does that is cancelled: what its tasks have come to is kept.
+                // It stops like any cancelled run: the results of its tasks are kept.
                 stop.cancel();
                 run.await
             }
@@ -149,7 +149,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         }
     }
 
-    /// The compiled graph, as it runs below `run`.
+    /// Returns the runtime of the subgraph, as it runs below `run`.
     fn runtime_in(&self, run: &RunCell, around: &Surroundings) -> Runtime {
         let mut runtime = (*self.runtime).clone();
         runtime.saver = run.saver.clone();
@@ -204,15 +204,16 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
     }
 }
 
-/// Where the thread of a subgraph stands.
+/// The position of a subgraph's thread.
 struct Standing {
     head: Option<Loaded>,
-    /// `true` if this task's run has begun there. A kept state is where an earlier run ended.
+    /// `true` if this task's run has begun there. Otherwise the thread is at the end of an earlier run, whose state
+    /// was kept.
     begun: bool,
 }
 
-/// Finds the head of a subgraph's thread. The thread of one that keeps its state under `key` begins where the last
-/// run with that key ended.
+/// Finds the head of a subgraph's thread. If it keeps its state under `key`, its thread begins where the last run
+/// with that key ended.
 async fn standing(
     runtime: &Runtime,
     thread: &ThreadId,
@@ -231,7 +232,7 @@ async fn standing(
         && head.is_none()
     {
         match saver.fork(&kept.thread, kept.checkpoint, thread).await {
-            // Another run that goes on with the thread was faster.
+            // Another run that continues the thread was faster.
             Ok(()) | Err(StoreError::ThreadExists(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -242,8 +243,8 @@ async fn standing(
     Ok(Standing { head, begun })
 }
 
-/// Passes the answers of the graph above on to the questions of the subgraph's thread. Returns its head as it
-/// is then.
+/// Passes answers from the surrounding graph on to the questions of the subgraph's thread. Returns its head
+/// afterwards.
 async fn answered(
     runtime: &Runtime,
     thread: &ThreadId,
@@ -264,7 +265,7 @@ async fn answered(
             return Ok(head);
         }
         match saver.answer_all(thread, answers).await {
-            // Another run that goes on with the thread may have passed some of them on, and gone on with them.
+            // Another run that continues the thread may have passed some of them on already, and continued.
             Ok(()) | Err(StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -272,8 +273,9 @@ async fn answered(
     }
 }
 
-/// Fails where the run was begun with an answer that the subgraph has not used and cannot use any more: its question went
-/// between the look at it and now. An answer of an earlier run stays unused: that run has failed so.
+/// Fails if the run was started with an answer that the subgraph has not used and cannot use any longer, because
+/// its question was withdrawn in between. An unused answer of an earlier run is ignored, because that run has
+/// already failed.
 async fn refuse_unused(
     saver: &dyn Checkpointer,
     thread: &ThreadId,
@@ -289,7 +291,7 @@ async fn refuse_unused(
     Err(StoreError::NoInterrupt { thread: thread.clone(), interrupt: asked.id })
 }
 
-/// A subgraph's question as one of the task that runs it.
+/// Converts a subgraph's question into one of the task that runs the subgraph.
 fn bubbled(interrupt: Interrupt, cell: &TaskCell) -> Option<AskRecord> {
     let Interrupt { id, node, mut path, key, argument, question, deadline, .. } = interrupt;
     path.insert(0, cell.node().clone());
@@ -300,7 +302,7 @@ fn bubbled(interrupt: Interrupt, cell: &TaskCell) -> Option<AskRecord> {
 
 fn of_run(error: RunError, cell: &TaskCell) -> NodeError {
     match error {
-        // Whoever moved the subgraph on has moved the run that it is part of.
+        // If another run moved the subgraph's thread, it has also moved the surrounding run.
         RunError::Superseded { thread, input } => match cell.facts.base {
             Some(base) => NodeError::new(NodeErrorKind::Failed, StoreError::Superseded { thread, base }),
             None => NodeError::from(RunError::Superseded { thread, input }),

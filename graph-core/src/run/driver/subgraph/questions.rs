@@ -1,8 +1,9 @@
-//! Questions of subgraphs, as they stand on the subgraphs' own threads.
+//! Questions of subgraphs, on the subgraphs' own threads.
 //!
-//! A question is stored on the thread of the subgraph that asked it, and under the same id on every thread above it, where it
-//! is answered. The threads above do not learn what happens below meanwhile: an edit of the subgraph gives its tasks,
-//! and so its questions, other ids, and may take a question away. So an answer is followed down before it is stored.
+//! A question is stored on the thread of the subgraph that asked it, and under the same id on every thread above
+//! it, where it is answered. Later changes below do not reach the threads above: an edit of the subgraph gives its
+//! tasks and questions other ids, and may remove a question. Therefore an answer is checked against the threads
+//! below before it is stored.
 
 use std::vec::Vec;
 
@@ -14,16 +15,17 @@ use crate::id::{CheckpointId, ThreadId};
 
 /// The status of a question on the thread of a subgraph.
 pub(super) enum Question<'a> {
-    /// It waits for its answer. Edits may have given it another id.
+    /// The question waits for its answer. Edits may have given it another id.
     Open(&'a AskRecord),
-    /// It has one.
+    /// The question has an answer.
     Answered,
-    /// It is not asked there any more.
+    /// The question is no longer asked there.
     Gone,
 }
 
 impl<'a> Question<'a> {
-    /// Finds the question that the thread above calls `asked` among `asks`, those on `checkpoint` of the subgraph's thread.
+    /// Finds the question that is `asked` on the thread above in `asks`, the questions on `checkpoint` of the
+    /// subgraph's thread.
     pub(super) async fn find(
         saver: &dyn Checkpointer,
         thread: &ThreadId,
@@ -43,7 +45,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The question that edits have carried from the checkpoint on which it was `asked` to this one.
+/// Finds the question that edits have carried to this checkpoint from the one on which it was `asked`.
 async fn carried<'a>(
     saver: &dyn Checkpointer,
     thread: &ThreadId,
@@ -80,7 +82,7 @@ async fn carried<'a>(
     Ok(None)
 }
 
-/// Tells whether a superstep of the subgraph that has ended used the answer to `asked`.
+/// Returns `true` if a finished superstep of the subgraph used the answer to `asked`.
 pub(super) async fn was_used(
     saver: &dyn Checkpointer,
     thread: &ThreadId,
@@ -100,11 +102,11 @@ pub(super) async fn was_used(
     Ok(false)
 }
 
-/// Follows an open question of a task of `thread` down to the subgraph that asked it.
+/// Checks that a question of a task of `thread` is still open in the subgraph that asked it.
 ///
 /// # Errors
-/// [`StoreError::NoInterrupt`] when it is not asked there any more, and [`StoreError::AlreadyAnswered`] when it has an
-/// answer there.
+/// Returns [`StoreError::NoInterrupt`] if it is no longer asked there, and [`StoreError::AlreadyAnswered`] if it
+/// has an answer there.
 pub(in crate::run) async fn check_open_below(
     saver: &dyn Checkpointer,
     thread: &ThreadId,

@@ -1,4 +1,4 @@
-//! The settings that subgraphs take over from the run around them.
+//! The settings that subgraphs take from the surrounding run.
 
 use std::collections::BTreeMap;
 use std::string::String;
@@ -17,20 +17,20 @@ use crate::run::runtime::event::EventLog;
 use crate::run::runtime::outcome::Status;
 use crate::state::Json;
 
-/// The settings that subgraphs take over from the run around them.
+/// The settings that subgraphs take from the surrounding run.
 pub(in crate::run) struct Surroundings {
     pub(in crate::run) ambient: Arc<dyn Ambient>,
     pub(in crate::run) log: Option<Arc<EventLog>>,
     pub(in crate::run) drain: Option<CancellationToken>,
     pub(in crate::run) metadata: BTreeMap<String, Json>,
-    /// The questions that the run was begun to answer.
+    /// The questions that the run was started to answer.
     pub(in crate::run) answered: Vec<InterruptId>,
     /// The maximum number of bytes of emitted events kept for a superstep.
     pub(in crate::run) kept_bytes: Option<usize>,
     /// The policy for threads that another program wrote last.
     pub(in crate::run) on_change: OnChange,
     pub(in crate::run) mode: Mode,
-    /// The status of subgraphs that stopped and wait for nothing but a resume.
+    /// The status of subgraphs that stopped and only wait for a resume.
     pub(in crate::run) stopped: Stopped,
 }
 
@@ -39,7 +39,8 @@ pub(in crate::run) struct Surroundings {
 pub(in crate::run) struct Stopped(Mutex<Option<Status>>);
 
 impl Stopped {
-    /// Notes how a subgraph stopped. Several of them may stop at breakpoints in one superstep.
+    /// Records the status with which a subgraph stopped. Several subgraphs may stop at breakpoints in one
+    /// superstep.
     pub(super) fn note(&self, status: Status) {
         let mut stopped = self.0.lock();
         match (stopped.as_mut(), status) {
@@ -64,7 +65,7 @@ impl Stopped {
 }
 
 impl Surroundings {
-    /// Those of the run whose cell this is.
+    /// Returns the surroundings of the run with this cell.
     pub(in crate::run) fn of(run: &RunCell) -> &Self {
         (*run.surroundings).downcast_ref().expect("the driver left what it hands on")
     }

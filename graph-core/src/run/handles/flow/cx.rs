@@ -1,4 +1,4 @@
-//! The argument of the code of a flow.
+//! The argument of a flow's code.
 
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -13,10 +13,10 @@ use crate::node::{Ask, Effects, Emit, Task, TaskInfo};
 use crate::state::{CodecError, Json};
 use crate::store::Store;
 
-/// The argument of the code of a [`flow`](super::flow): its input, and the means to run effects, to ask and to save
-/// values.
+/// The argument of the code of a [`flow`](super::flow): its input, and methods to run effects, to ask questions and
+/// to save values.
 ///
-/// Cheap to clone: clones share everything.
+/// It is cheap to clone: clones share everything.
 pub struct Cx<I> {
     input: Arc<I>,
     previous: Option<Json>,
@@ -57,20 +57,20 @@ impl<I: DeserializeOwned> Cx<I> {
 }
 
 impl<I> Cx<I> {
-    /// The input of the run.
+    /// Returns the input of the run.
     #[must_use]
     pub fn input(&self) -> &I {
         &self.input
     }
 
     /// Runs an effect, or returns its recorded value: when the code runs again, after an answer, a crash or a
-    /// retry, what succeeded is not done again.
+    /// retry, a successful effect is not repeated.
     ///
-    /// Effects of one name one after the other are told apart by their order; those that run at the same time
-    /// need [`run_keyed`](Self::run_keyed).
+    /// Successive effects with the same name are distinguished by their order; concurrent ones need
+    /// [`run_keyed`](Self::run_keyed).
     ///
     /// # Errors
-    /// The effect's own. An effect that failed runs again when the code does.
+    /// Returns the effect's own error. A failed effect runs again when the code does.
     pub async fn run<T, E, F, Fut>(&self, name: &str, effect: F) -> Result<T, E>
     where
         F: FnOnce() -> Fut,
@@ -81,7 +81,7 @@ impl<I> Cx<I> {
         self.effects.run(name, effect).await
     }
 
-    /// Runs an effect that its name and `key` identify together: the input it depends on, say.
+    /// Runs an effect that is identified by its name and `key`, for example the input that it depends on.
     ///
     /// # Errors
     /// See [`run`](Self::run).
@@ -95,14 +95,15 @@ impl<I> Cx<I> {
         self.effects.run_keyed(name, key, effect).await
     }
 
-    /// Asks a question and waits for the answer: the run pauses, and when the answer has come the code runs again
-    /// from its start and gets it here.
+    /// Asks a question and waits for the answer: the run pauses, and when the answer has arrived, the code runs
+    /// again from its start and receives it here.
     ///
-    /// Questions are told apart by their order and their text. The types of a flow's answers are known only when
-    /// the code asks, so an answer that does not fit is not refused when it is given: the question is asked again.
+    /// Questions are distinguished by their order and their text. The types of a flow's answers are only known when
+    /// the code asks, so an answer of the wrong type is not rejected when it is given; instead the question is
+    /// asked again.
     ///
     /// # Errors
-    /// When the question has no JSON form.
+    /// Returns an error if the question has no JSON form.
     pub async fn ask<Q, A>(&self, question: Q) -> Result<A, CodecError>
     where
         Q: Serialize,
@@ -111,7 +112,7 @@ impl<I> Cx<I> {
         self.ask_as("ask", question).await
     }
 
-    /// Asks a question under a key of its own, so that other questions before it do not matter.
+    /// Asks a question under its own key, so that earlier questions do not matter.
     ///
     /// # Errors
     /// See [`ask`](Self::ask).
@@ -123,7 +124,7 @@ impl<I> Cx<I> {
         let question: serde_json::Value = Json::encode(&question)?.decode()?;
         loop {
             let answer = self.questions.ask_as(key, question.clone()).await;
-            // The next round is the next occurrence of the same key: a question of its own.
+            // The next round asks the next occurrence of the same key, which is a new question.
             if let Ok(answer) = Json::encode(&answer)?.decode() {
                 return Ok(answer);
             }
@@ -134,16 +135,16 @@ impl<I> Cx<I> {
     /// the first run.
     ///
     /// # Errors
-    /// When it is no `T`.
+    /// Returns an error if the value does not decode as a `T`.
     pub fn previous<T: DeserializeOwned>(&self) -> Result<Option<T>, CodecError> {
         self.previous.as_ref().map(Json::decode).transpose()
     }
 
-    /// Saves `value` for the thread's next run, in place of what this one returns. The last call counts; nothing
+    /// Saves `value` for the thread's next run, instead of this run's return value. The last call counts; nothing
     /// is saved unless the run finishes.
     ///
     /// # Errors
-    /// When the value has no JSON form.
+    /// Returns an error if the value has no JSON form.
     pub fn save<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), CodecError> {
         let value = Json::encode(value)?;
         *self.saved.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
@@ -155,19 +156,19 @@ impl<I> Cx<I> {
         self.emit.emit(name, data);
     }
 
-    /// The journal of the run's effects.
+    /// Returns the journal of the run's effects.
     #[must_use]
     pub fn effects(&self) -> &Effects {
         &self.effects
     }
 
-    /// The store of values that outlive threads, as given to the flow.
+    /// Returns the flow's store of values that outlive threads.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The run's circumstances: the thread, the attempt, whether it was cancelled.
+    /// Returns information about the run: its thread, its attempt, whether it was cancelled.
     #[must_use]
     pub fn info(&self) -> &TaskInfo {
         &self.info
@@ -178,7 +179,7 @@ impl<I> Cx<I> {
     }
 }
 
-/// The failure of a value of the flow to be encoded or decoded.
+/// Returns the error for a value of the flow that cannot be encoded or decoded.
 pub(super) fn codec(error: CodecError) -> NodeError {
     NodeError::new(NodeErrorKind::Codec, error)
 }

@@ -1,4 +1,4 @@
-//! The one node of a flow.
+//! The node of a flow.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -39,7 +39,7 @@ where
             let saved = cx.saved();
             ((self.code)(cx), saved)
         });
-        // The state goes back to the driver at once: the code has what it needs of it.
+        // The state is returned to the driver at once, because the code already has the data that it needs.
         drop(task);
         async move {
             let (running, saved) = started?;

@@ -17,38 +17,37 @@ use crate::state::{
 pub(super) mod stored {
     use crate::state::{Json, State};
 
-    /// The fields of a flow's thread, as they are stored. The store also has the journal of the effects and the
-    /// questions, as for any node.
+    /// The stored fields of a flow's thread. The store also contains the journal of effects and the questions, as
+    /// for any node.
     #[derive(State, Clone, Debug, Default, PartialEq)]
     pub(in crate::run::handles) struct FlowState {
         pub(in crate::run::handles) input: Option<Json>,
         pub(in crate::run::handles) returned: Option<Json>,
-        /// The value that the latest finished run saved for the next run: by default its return value.
+        /// The value that the latest finished run saved for the next run; by default its return value.
         pub(in crate::run::handles) saved: Option<Json>,
     }
 }
 
-/// The state of a thread of a [flow](super::flow) from `I` to `O`: its input, its return value and the value that it
-/// saved.
+/// The state of a thread of a [flow](super::flow) from `I` to `O`: its input, its return value and its saved value.
 pub struct FlowState<I, O> {
     stored: Stored,
     types: PhantomData<fn(I) -> O>,
 }
 
 impl<I, O> FlowState<I, O> {
-    /// The input of the latest run; `None` for one that was JSON's `null`.
+    /// Returns the input of the latest run; `None` also for JSON's `null`.
     #[must_use]
     pub fn input(&self) -> Option<&Json> {
         self.stored.input.as_ref()
     }
 
-    /// The return value of the latest finished run; `None` also for `null`.
+    /// Returns the return value of the latest finished run; `None` also for `null`.
     #[must_use]
     pub fn returned(&self) -> Option<&Json> {
         self.stored.returned.as_ref()
     }
 
-    /// The value that the latest finished run saved for the next run; `None` also for `null`.
+    /// Returns the value that the latest finished run saved for the next run; `None` also for `null`.
     #[must_use]
     pub fn saved(&self) -> Option<&Json> {
         self.stored.saved.as_ref()
@@ -58,7 +57,7 @@ impl<I, O> FlowState<I, O> {
 impl<I, O> sealed::Sealed for FlowState<I, O> {}
 
 impl<I: 'static, O: DeserializeOwned + 'static> StateForm for FlowState<I, O> {
-    /// The input of a run, which an edit replaces.
+    /// The input of a run. An edit replaces it.
     type Update = Result<Json, CodecError>;
     type Finished = O;
 
@@ -79,7 +78,7 @@ impl<I: 'static, O: DeserializeOwned + 'static> StateForm for FlowState<I, O> {
     }
 }
 
-/// The input of a flow. One that has no JSON form fails the run, not the call.
+/// The input of a flow. An input without a JSON form fails the run, not the call.
 impl<I: Serialize + 'static, O: DeserializeOwned + 'static> IntoInput<FlowState<I, O>> for &I {
     fn into_input(self) -> Input<FlowState<I, O>> {
         Input::Update(Json::encode(self))

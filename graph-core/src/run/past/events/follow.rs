@@ -1,4 +1,4 @@
-//! The past of a thread, and then a run of it that goes on.
+//! The events of a thread's past, followed by those of a live run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::{EventKind, RunEvent};
 use crate::run::runtime::stream::feed::{Feed, Received, Subscription};
 
-/// The events of a thread's past, and then those of a run that goes on. Made by [`PastEvents::follow`].
+/// The events of a thread's past, followed by those of a live run. Created by [`PastEvents::follow`].
 #[must_use = "events are read with `next`"]
 pub struct Followed {
     past: PastEvents,
@@ -21,30 +21,30 @@ pub struct Followed {
     known: Known,
 }
 
-/// Which live events are told already, or cannot be told.
+/// The live events that are already returned, or cannot be returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
-    /// Not looked at yet.
+    /// Not determined yet.
     Unclear,
     /// None.
     Nothing,
     /// Those up to this checkpoint.
     UpTo(CheckpointId),
-    /// Some were missed: those up to the next checkpoint come from the store.
+    /// Some were missed. Those up to the next checkpoint come from the store.
     Torn,
-    /// Those that were missed have come from the store.
+    /// The missed ones have come from the store.
     Mended,
-    /// All.
+    /// All of them.
     Everything,
 }
 
 /// An event of a thread, from its past or live.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadEvent {
-    /// Where to go on from after this event, in any process; `None` for a live event whose superstep has not come
-    /// to its checkpoint yet.
+    /// The position from which to continue after this event, in any process; `None` for a live event whose
+    /// superstep has no checkpoint yet.
     pub position: Option<EventPosition>,
-    /// The event. Those of the past and those of the run are numbered apart.
+    /// The event. Events of the past and of the run are numbered separately.
     pub event: RunEvent,
 }
 
@@ -58,17 +58,17 @@ impl PastEvents {
     /// If the feed has dropped events, their superstep is read from the store as soon as its checkpoint is stored.
     /// Events of that superstep that were already returned are then returned again.
     pub fn follow(self, feed: &Feed) -> Followed {
-        // From here on nothing gets lost, though the past is read later.
+        // From here on no event is lost, even though the past is read later.
         let live = feed.subscribe_from(0);
         Followed { past: self, is_past: true, live, known: Known::Unclear }
     }
 }
 
 impl Followed {
-    /// The next event; `None` after the last one of the run.
+    /// Returns the next event; `None` after the last one of the run.
     ///
     /// # Errors
-    /// Those of [`PastEvents::next`].
+    /// Returns the errors of [`PastEvents::next`].
     pub async fn next(&mut self) -> Result<Option<ThreadEvent>, ThreadError> {
         loop {
             if self.is_past {
@@ -110,7 +110,7 @@ impl Followed {
         }
     }
 
-    /// A live event, if it is to be told.
+    /// Returns a live event, unless it must be skipped.
     async fn live_event(&mut self, event: Arc<RunEvent>) -> Result<Option<ThreadEvent>, ThreadError> {
         if self.known == Known::Unclear {
             self.known = match self.past.position {
@@ -120,7 +120,7 @@ impl Followed {
             };
         }
         if self.known == Known::Mended {
-            // The last checkpoint of a run tells its end, too.
+            // The last checkpoint of a run also contains the run's end.
             let has_ended = self.past.position.is_some_and(|last| last.index > 0);
             self.known = if has_ended { Known::Everything } else { Known::Nothing };
         }
@@ -149,7 +149,7 @@ impl Followed {
         }
     }
 
-    /// Reads what was missed, up to a checkpoint that the run has saved.
+    /// Reads the missed events, up to a checkpoint that the run has stored.
     async fn mend(&mut self, saved: CheckpointId) -> Result<(), ThreadError> {
         let last = self.past.position;
         if last.is_some_and(|last| last.checkpoint == saved) {
@@ -162,7 +162,7 @@ impl Followed {
                 (self.past, self.is_past, self.known) = (missed, true, Known::Mended);
                 Ok(())
             }
-            // It is older than what was told.
+            // The checkpoint is older than the events that were already returned.
             Err(StoreError::NoCheckpoint { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! One graph or subgraph on the way through the past.
+//! The levels of reading the past: one for each graph or subgraph.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::run::runtime::field_map::state_of;
 use crate::run::runtime::redact;
 use crate::run::runtime::stream::view::Views;
 
-/// One graph or subgraph on the way through the past.
+/// The reader of one graph or subgraph in the past.
 pub(super) struct Level {
     pub(super) records: Records,
     program: Arc<Program>,
     pub(super) path: Vec<PathSegment>,
-    /// Of which runs it is told: of those that all of these have.
+    /// The runs whose events are returned: those in all of these sets.
     pub(super) runs: Vec<Runs>,
     pub(super) after: Option<EventPosition>,
     pub(super) unfinished: Unfinished,
@@ -105,7 +105,7 @@ impl Level {
         Ok(told)
     }
 
-    /// The tasks on top of a head of which only their subgraphs' threads tell that they have begun.
+    /// Finds the tasks on top of a head that only their subgraphs' threads show to have begun.
     async fn begun(
         &self,
         saver: &Arc<dyn Checkpointer>,
@@ -122,7 +122,7 @@ impl Level {
         Ok(begun)
     }
 
-    /// The state at a checkpoint.
+    /// Returns the state at a checkpoint.
     pub(super) async fn values(
         &self,
         saver: &Arc<dyn Checkpointer>,
@@ -136,8 +136,8 @@ impl Level {
     }
 }
 
-/// Gives what a checkpoint tells its places, and leaves out what comes up to the place `after`. What is told only
-/// where it is wanted, and what happened below, has none of its own.
+/// Assigns positions to the events of a checkpoint, and drops those up to the position `after`. Events that are
+/// only built for a view, and those of subgraphs, have no positions of their own.
 fn placed(
     group: Group,
     checkpoint: CheckpointId,

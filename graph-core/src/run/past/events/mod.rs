@@ -1,4 +1,4 @@
-//! The events of the past, rebuilt from what is stored.
+//! The events of the past, rebuilt from stored checkpoints.
 //!
 //! ```text
 //! CheckpointerExt::steps ─► Records ─► Level ─► PastEvents ─► PastEvent { position, event }
@@ -7,8 +7,8 @@
 //!                                    └ one more for each subgraph on the way
 //! ```
 //!
-//! A checkpoint tells of the superstep that led to it and of itself, and that never changes: so a place among its
-//! events means the same in every process, and for as long as the checkpoint is there.
+//! A checkpoint determines the events of the superstep that led to it and its own events, and never changes. So a
+//! position among its events is valid in every process, as long as the checkpoint exists.
 
 mod follow;
 mod level;

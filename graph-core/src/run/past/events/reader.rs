@@ -1,4 +1,4 @@
-//! The events of a thread's past, one by one.
+//! The reader of a thread's past events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,30 +16,30 @@ use crate::run::runtime::event::{EventKind, PathSegment, RunEvent};
 use crate::run::runtime::shared::Runtime;
 use crate::run::runtime::stream::view::{View, Views};
 
-/// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Made by
+/// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Created by
 /// [`Thread::events`](crate::run::Thread::events) and [`Past::events`](crate::run::Past::events).
 ///
-/// They are the log of the runs that led here, as far as it is stored:
+/// They are the log of the past runs, as far as it is stored:
 ///
-/// - Runs, supersteps, tasks and checkpoints have the ids, steps, positions and nodes that they had live. In a
-///   superstep the events of each task come together, from its start to its end, in merge order.
+/// - Runs, supersteps, tasks and checkpoints have the same ids, steps, positions and nodes as in the live log.
+///   Within a superstep, the events of each task come together, from its start to its end, in merge order.
 /// - Emitted events are included if the run kept them: [`Graph::record_events`](crate::run::Graph::record_events).
 /// - The events of the latest checkpoint are followed by those of unfinished work: results, failures, and open
-///   questions. These are returned again, as a part of their superstep, once its checkpoint is stored. The remains of a
-///   superstep that an input has given up come before the run of that input.
+///   questions. These are returned again, as a part of their superstep, once its checkpoint is stored. The remains
+///   of a superstep that an input discarded come before the run of that input.
 /// - Events of subgraphs have a path, and come between the start and the end of their task.
 ///
 /// Events that are not stored are left out:
 ///
-/// - Attempts that were followed by another one, unless an error handler took over. The attempt of a finished task is 0
-///   if it is not known, in paths as well.
-/// - The end of a run that neither finished, nor asked, nor left its failure on the latest checkpoint; and runs that
-///   stored no checkpoint of their own. Their unfinished work belongs to the run before them.
+/// - Attempts that were followed by another one, unless that was the error handler's. The attempt number of a
+///   finished task is 0 if it is unknown, in paths as well.
+/// - The end of a run that neither finished, nor asked, nor left a failure on the latest checkpoint; and runs
+///   without a checkpoint of their own. Their unfinished work belongs to the run before them.
 /// - Breakpoints, and whether a result was recorded earlier or came from a cache.
 ///
-/// Times are exact for checkpoints, for emitted events, and for the start of runs, as far as ids tell time. Other
-/// events from before a superstep ran have the time of the checkpoint that it stands on, and those of tasks that
-/// finished in it the time of its own checkpoint. Edits and copies appear as the checkpoint that they made.
+/// Times are exact for checkpoints, for emitted events, and for the start of runs, within the resolution of ids.
+/// Other events before a superstep ran have the time of its base checkpoint, and those of its finished tasks have
+/// the time of its own checkpoint. Edits and copies appear as the checkpoint that they created.
 ///
 /// [`RunEvent::seq`] counts the events read, from 0. To continue later, keep a [`position`](PastEvent::position).
 #[must_use = "events are read with `next`"]
@@ -49,23 +49,24 @@ pub struct PastEvents {
     span: Span,
     views: Views,
     after: Option<EventPosition>,
-    /// The graph's own level, and those of the subgraphs that are being told; empty before the first event.
+    /// The level of the graph, and those of the subgraphs being read; empty before the first event.
     levels: Vec<Level>,
     is_begun: bool,
     /// The part of the unfinished work that is rebuilt.
     pub(super) unfinished: Unfinished,
-    /// The place of the last event of the graph itself.
+    /// The position of the last event of the graph itself.
     pub(super) position: Option<EventPosition>,
-    /// The run that wrote the checkpoint of that place.
+    /// The run that wrote the checkpoint of that position.
     pub(super) run: Option<RunId>,
     seq: u64,
 }
 
-/// An event of the past, and its place.
+/// An event of the past, and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastEvent {
-    /// Where to go on from after this event. An event of a subgraph has the place where its task began, and one of
-    /// an unfinished superstep that of the checkpoint below: those are told again as a whole.
+    /// The position from which to continue after this event. Events of a subgraph have the position of the start of
+    /// its task, and events of an unfinished superstep have that of its base checkpoint, because both are always
+    /// returned as a whole.
     pub position: EventPosition,
     /// The event.
     pub event: RunEvent,
@@ -89,24 +90,24 @@ impl PastEvents {
         }
     }
 
-    /// Leaves out what came up to this place, which is one that was read earlier, in this process or in another.
-    /// Only what comes after it is read from the store.
+    /// Skips the events up to this position, which may come from an earlier reader in this process or in another
+    /// one. Only later steps are read from the store.
     ///
-    /// The first [`next`](Self::next) then fails where the thread's past has no such checkpoint.
+    /// The first [`next`](Self::next) then fails if the thread's past has no such checkpoint.
     pub fn after(self, position: impl Into<EventPosition>) -> Self {
         Self { after: Some(position.into()), ..self }
     }
 
-    /// Shows only the events of these views; without, all of them. [`View::Updates`] and [`View::Values`] are told
-    /// only where they are among the views. Values cost a look at the whole state of every checkpoint.
+    /// Selects the events of these views; by default, all events. [`View::Updates`] and [`View::Values`] are only
+    /// built if they are among the views. Values require reading the whole state of every checkpoint.
     pub fn view(self, views: impl Into<Views>) -> Self {
         Self { views: views.into(), ..self }
     }
 
-    /// The next event; `None` after the last.
+    /// Returns the next event; `None` after the last one.
     ///
     /// # Errors
-    /// When the thread belongs to another graph, its past has no such position, or the store fails.
+    /// Returns an error if the thread belongs to another graph, its past has no such position, or the store fails.
     pub async fn next(&mut self) -> Result<Option<PastEvent>, ThreadError> {
         self.begin();
         loop {
@@ -141,10 +142,10 @@ impl PastEvents {
         }
     }
 
-    /// All that is left.
+    /// Returns all remaining events.
     ///
     /// # Errors
-    /// Those of [`next`](Self::next).
+    /// Returns the errors of [`next`](Self::next).
     pub async fn collect(mut self) -> Result<Vec<PastEvent>, ThreadError> {
         let mut all = Vec::new();
         while let Some(event) = self.next().await? {
@@ -172,7 +173,7 @@ impl PastEvents {
         self.views.shows(&event.kind).then_some(PastEvent { position, event })
     }
 
-    /// Finds the checkpoints that are to be told.
+    /// Finds the checkpoints to read.
     pub(super) async fn plan(&mut self) -> Result<(), StoreError> {
         self.begin();
         match self.levels.first_mut() {
@@ -181,7 +182,7 @@ impl PastEvents {
         }
     }
 
-    /// Says what is to be told of what is unfinished, as long as it is not told.
+    /// Sets the part of the unfinished work that is rebuilt, before any of it is returned.
     pub(super) fn tell_unfinished(&mut self, what: Unfinished) {
         self.unfinished = what;
         if let Some(top) = self.levels.first_mut().filter(|top| !top.is_over) {
@@ -189,7 +190,7 @@ impl PastEvents {
         }
     }
 
-    /// The same thread after another place and up to another checkpoint.
+    /// Creates a reader of the same thread, after another position and up to another checkpoint.
     pub(super) fn again(&self, after: Option<EventPosition>, to: At) -> Self {
         let span = Span { to, ..self.span.clone() };
         let again = Self::new(Arc::clone(&self.saver), Arc::clone(&self.program), span);
@@ -202,7 +203,7 @@ impl PastEvents {
 }
 
 impl Runtime {
-    /// The events of a thread up to one of its checkpoints.
+    /// Returns the events of a thread up to one of its checkpoints.
     pub(in crate::run) fn past_events(&self, thread: &ThreadId, to: At) -> Result<PastEvents, ThreadError> {
         let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         let graph = self.program.topology.name().clone();

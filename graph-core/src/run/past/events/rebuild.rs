@@ -1,4 +1,4 @@
-//! From a stored checkpoint to the events that led to it.
+//! Rebuilds the events that led to a stored checkpoint.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::run::runtime::redact;
 use crate::run::runtime::stream::view::{View, Views};
 use crate::state::{LoggedWrite, Schema};
 
-/// Tells of the checkpoints of one graph.
+/// Rebuilds the events of one graph's checkpoints.
 #[derive(Clone, Copy)]
 pub(super) struct Rebuild<'a> {
     pub(super) program: &'a Program,
@@ -57,8 +57,8 @@ impl Rebuild<'_> {
         group
     }
 
-    /// The superstep that led to a checkpoint; where another run did it than the one before, also how that one
-    /// ended, as far as that is known, and that this one began.
+    /// Rebuilds the events of the superstep that led to a checkpoint. If another run executed it than the one
+    /// before, this includes the end of the earlier run, as far as it is known, and the start of this one.
     fn superstep(self, base: Option<&StepRecord>, record: &StepRecord, all: &mut Vec<Told>) {
         let checkpoint = &record.checkpoint;
         let run = checkpoint.run;
@@ -76,7 +76,7 @@ impl Rebuild<'_> {
         let stands_since = base.map_or(0, |base| base.checkpoint.id.unix_ms());
         let start = Moment { run, at_ms: stands_since.max(begun) };
         let resumes = base.filter(|_| checkpoint.source == Source::Loop).map(|base| base.checkpoint.id);
-        // A subgraph that keeps its state may begin again in the run that it last ended in.
+        // A subgraph that keeps its state may begin again in the run in which it last ended.
         if is_input || before.is_some() || base.is_none() {
             all.push(told(start, self.run_started(record, resumes)));
             if self.wanted.has(View::Values)
@@ -98,7 +98,7 @@ impl Rebuild<'_> {
             let planned = planned.filter(|(_, next)| next.node == task.node);
             if let Some((base, next)) = planned {
                 let segment = PathSegment { attempt, ..step.segment() };
-                // What a task did before it paused is told there.
+                // The events of a task before it paused are part of the pause.
                 let runs = match paused.filter(|base| has_asked(base, next)) {
                     Some(base) => Runs::AllBut(base.checkpoint.run),
                     None => Runs::All,
@@ -125,7 +125,8 @@ impl Rebuild<'_> {
         }
     }
 
-    /// The start of a task that finished, or of its error handler. Returns the attempt, as far as it is known.
+    /// Rebuilds the start of a finished task, or of its error handler. Returns the attempt number, as far as it is
+    /// known.
     fn starts(self, at: Placed<'_>, task: &TaskRecord, start: Moment, all: &mut Vec<Told>) -> u32 {
         let Some(handled) = &task.handled else {
             all.push(told(start, at.started(UNKNOWN)));
@@ -184,7 +185,8 @@ impl Rebuild<'_> {
         all.extend(update.map(|update| told(end, update)));
     }
 
-    /// Stored writes in the fields of the program; a field is secret where it is, or was when they were stored.
+    /// Converts stored writes to the fields of the program. A field is redacted if it is secret now, or was when
+    /// the writes were stored.
     fn shown(self, writes: &[LoggedWrite], schema: &Schema) -> Vec<LoggedWrite> {
         let fields = FieldMap::new(schema, &self.program.schema);
         let shown = writes.iter().filter_map(|write| {
@@ -196,7 +198,7 @@ impl Rebuild<'_> {
         shown.collect()
     }
 
-    /// The subgraph of a task that was planned on `base` and ran on `thread`.
+    /// Returns the subgraph of a task that was planned on `base` and ran on `thread`.
     pub(super) fn below(
         self,
         base: &StepRecord,
@@ -214,7 +216,7 @@ impl Rebuild<'_> {
     }
 }
 
-/// Returns `true` if a run ends at a checkpoint: nothing is next, or a subgraph is left.
+/// Returns `true` if a run ends at a checkpoint: nothing is next, or a subgraph took an exit.
 pub(super) fn leads_nowhere(record: &StepRecord) -> bool {
     record.checkpoint.frontier.tasks.first().is_none_or(|first| first.node.is_end())
 }

@@ -11,30 +11,30 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 /// The number of checkpoints read at a time.
 const PAGE: usize = 64;
 
-/// Which checkpoints of a thread.
+/// A range of checkpoints of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
-    /// The graph that the thread must be of.
+    /// The graph to which the thread must belong.
     pub(super) graph: NodeName,
     pub(super) thread: ThreadId,
-    /// The last one.
+    /// The last checkpoint.
     pub(super) to: At,
-    /// The first one; all, where there is none.
+    /// The first checkpoint; `None` for all of them.
     pub(super) from: Option<CheckpointId>,
-    /// Only those that were written on the thread itself, not those of a past that it shares.
+    /// `true` for checkpoints of the thread itself only, without those of a shared past.
     pub(super) own: bool,
 }
 
-/// The checkpoints of a span.
+/// The checkpoints in a span.
 pub(super) struct Records {
     saver: Arc<dyn Checkpointer>,
     span: Span,
     is_planned: bool,
-    /// The newest checkpoints of the pages that are still to be read, the oldest page last.
+    /// The newest checkpoints of the pages that are not read yet, the oldest page last.
     pages: Vec<CheckpointId>,
-    /// The page that is read, newest first.
+    /// The current page, newest first.
     page: Vec<StepRecord>,
-    /// The checkpoint that the next one continues.
+    /// The parent of the next checkpoint.
     pub(super) base: Option<StepRecord>,
 }
 
@@ -47,7 +47,7 @@ impl Records {
         &self.span.thread
     }
 
-    /// The next checkpoint, which the caller makes the base of the one after it.
+    /// Returns the next checkpoint. The caller must make it the base of the following one.
     pub(super) async fn next(&mut self) -> Result<Option<StepRecord>, StoreError> {
         self.plan_once().await?;
         if self.page.is_empty()
@@ -67,7 +67,7 @@ impl Records {
         Ok(())
     }
 
-    /// Walks back to the first checkpoint. Of the pages on the way only the last is kept.
+    /// Walks back to the first checkpoint. Only the last page on the way is kept.
     async fn plan(&mut self) -> Result<(), StoreError> {
         let mut at = self.span.to.clone();
         loop {
@@ -100,8 +100,8 @@ impl Records {
         }
     }
 
-    /// Returns how many checkpoints of a page, newest first, belong to the span; `None` if the span does not begin in
-    /// this page.
+    /// Returns the number of checkpoints of a page, newest first, that belong to the span; `None` if the span does
+    /// not begin in this page.
     fn first_in(&self, page: &[StepRecord]) -> Option<usize> {
         let foreign = page.iter().position(|record| self.span.own && record.thread != self.span.thread);
         let from = page.iter().position(|record| Some(record.checkpoint.id) == self.span.from);

@@ -1,4 +1,4 @@
-//! The parts that the events of a checkpoint are rebuilt from.
+//! The parts from which the events of a checkpoint are rebuilt.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -8,13 +8,13 @@ use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::run::runtime::event::{EventKind, PathSegment};
 
-/// The number of an attempt that is not stored.
+/// The attempt number if it is not stored.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// One thing that is told.
+/// A part of the rebuilt events.
 pub(super) enum Told {
     Event(Happened),
-    /// The state at this checkpoint, which is still to be read.
+    /// The state at this checkpoint, which is not read yet.
     Values {
         at: CheckpointId,
         happened: Moment,
@@ -23,7 +23,7 @@ pub(super) enum Told {
     Below(Below),
 }
 
-/// When something happened, as far as that is known, and in which run.
+/// The time of an event, as far as it is known, and its run.
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
     pub(super) run: RunId,
@@ -48,15 +48,15 @@ pub(super) struct Below {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfinished {
     Nothing,
-    /// Failures, questions and what happened in subgraphs, as the runs before this one have left it: it tells results
-    /// itself.
+    /// The failures, questions and subgraphs' events that the runs before this one left. This run reports its
+    /// results itself.
     Before(RunId),
-    /// Everything that is left of a superstep which an input has given up.
+    /// All remaining work of a superstep that an input discarded.
     GivenUp,
     All,
 }
 
-/// Of which runs a subgraph's events are told.
+/// The runs whose events are rebuilt for a subgraph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
     All,
@@ -74,16 +74,16 @@ impl Runs {
     }
 }
 
-/// The events of a checkpoint, those before its own event apart from the rest.
+/// The events of a checkpoint, separated into those before its own event and the rest.
 #[derive(Default)]
 pub(super) struct Group {
-    /// Up to its own event.
+    /// The events before its own event.
     pub(super) before: Vec<Told>,
-    /// Its own event, and what came after it.
+    /// Its own event, and later ones.
     pub(super) rest: Vec<Told>,
 }
 
-/// A task's place.
+/// A task with its position.
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'a> {
     pub(super) step: i64,
@@ -117,7 +117,7 @@ impl Placed<'_> {
     }
 }
 
-/// An event.
+/// Creates an event.
 pub(super) fn told(moment: Moment, kind: EventKind) -> Told {
     Told::Event(Happened { moment, kind })
 }

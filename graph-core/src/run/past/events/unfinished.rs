@@ -1,4 +1,4 @@
-//! Events of supersteps that did not end, or that ended in another run than the one that began them.
+//! Events of supersteps that did not end, or ended in another run than the one that began them.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -11,7 +11,8 @@ use crate::run::runtime::event::{EventKind, PathSegment};
 use crate::run::runtime::outcome::Status;
 
 impl Rebuild<'_> {
-    /// That the run which wrote `base` paused on top of it, if it did: what it asked has been answered since.
+    /// Rebuilds the pause of the run that wrote `base`, if it paused on top of it. Its questions have been answered
+    /// since.
     pub(super) fn pause(self, base: &StepRecord, thread: &ThreadId, all: &mut Vec<Told>) {
         if !has_paused(base) {
             return;
@@ -45,7 +46,7 @@ impl Rebuild<'_> {
         }
     }
 
-    /// The tasks on top of a head whose subgraphs only their own threads know of.
+    /// Returns the tasks on top of a head whose subgraphs are only known from their own threads.
     pub(super) fn silent_subgraphs(self, thread: &ThreadId, head: &StepRecord) -> Vec<(u32, ThreadId)> {
         let silent = planned_on(head).filter_map(|(at, next)| {
             let known = Known::of(head, next);
@@ -55,8 +56,8 @@ impl Rebuild<'_> {
         silent.collect()
     }
 
-    /// Rebuilds the events of the work that is unfinished on top of a head, or was given up there. `begun` holds the
-    /// tasks whose subgraphs have begun without another trace.
+    /// Rebuilds the events of the work that is unfinished on top of a head, or was discarded there. `begun`
+    /// contains the tasks whose subgraphs have begun without another trace.
     pub(super) fn unfinished(
         self,
         thread: &ThreadId,
@@ -147,20 +148,20 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Returns `true` if the run that wrote a checkpoint has asked on top of it. Questions on top of an edit do not count:
-/// other runs have asked them, and the edit carried them along.
+/// Returns `true` if the run that wrote a checkpoint asked questions on top of it. Questions on top of an edit do
+/// not count, because other runs asked them and the edit carried them over.
 pub(super) fn has_paused(base: &StepRecord) -> bool {
     let is_run = matches!(base.checkpoint.source, Source::Input | Source::Loop);
     is_run && !base.work.asks.is_empty()
 }
 
-/// Returns `true` if a task on top of a checkpoint has asked.
+/// Returns `true` if a task on top of a checkpoint asked a question.
 pub(super) fn has_asked(base: &StepRecord, next: &NextTask) -> bool {
     let id = next.id(base.checkpoint.id, base.checkpoint.step);
     base.work.asks.iter().any(|ask| ask.task == id)
 }
 
-/// The tasks that are next at a checkpoint.
+/// Returns the next tasks of a checkpoint.
 fn planned_on(base: &StepRecord) -> impl Iterator<Item = (Placed<'_>, &NextTask)> {
     let step = base.checkpoint.step + 1;
     let tasks = base.checkpoint.frontier.tasks.iter();
@@ -172,7 +173,7 @@ fn superstep_on(base: &StepRecord) -> EventKind {
     EventKind::SuperstepStarted { step: base.checkpoint.step + 1, nodes }
 }
 
-/// As [`NodeFailure`](crate::run::NodeFailure) says it.
+/// Creates the event of a failed run, with the text of [`NodeFailure`](crate::run::NodeFailure).
 fn run_failed(at: Placed<'_>, failure: &FailureRecord) -> EventKind {
     let after = match failure.attempts {
         0 | 1 => alloc::string::String::new(),

@@ -12,8 +12,8 @@ use crate::checkpoint::{Checkpoint, TaskRecord};
 use crate::run::runtime::redact;
 use crate::state::{CodecError, FieldId, Json, Schema};
 
-/// In what `replayed` is not what is `recorded`, and the position of the task that it is of; `None` when they are the
-/// same bytes.
+/// Returns the first difference between `replayed` and `recorded`, and the position of its task; `None` if they are
+/// equal byte for byte.
 pub(super) fn difference(
     recorded: &Checkpoint,
     replayed: &Checkpoint,
@@ -23,7 +23,7 @@ pub(super) fn difference(
     if texts.as_str() == others.as_str() {
         return Ok(None);
     }
-    // What a task did names its node; what follows from that does not.
+    // Differences in a task's own record name its node; differences that follow from them do not.
     for (position, (ours, theirs)) in (0u32..).zip(recorded.tasks.iter().zip(&replayed.tasks)) {
         if let Some(found) = of_task(position, ours, theirs, schema)? {
             return Ok(Some((Some(position), found)));
@@ -36,7 +36,7 @@ pub(super) fn difference(
     Ok(Some((None, found.difference(field, schema))))
 }
 
-/// In what the outcome of one task is another one.
+/// Returns the difference in the outcome of one task.
 pub(super) fn of_task(
     position: u32,
     recorded: &TaskRecord,
@@ -67,7 +67,7 @@ impl Found {
         let is_secret = |field: FieldId| schema.field(field).secret;
         let hides = match field {
             Some(field) => is_secret(*field),
-            // An input, or the checkpoint as a whole, may hold values of any field.
+            // An input, or the checkpoint as a whole, may contain values of any field.
             None => (path == "." || path.contains(".input")) && schema.ids().any(is_secret),
         };
         let shown = |value: Option<Json>| if hides { value.map(|_| redact::hidden()) } else { value };
@@ -81,7 +81,7 @@ fn value<T: Serialize>(of: &T) -> Result<Value, CodecError> {
     Json::encode(of)?.decode()
 }
 
-/// The place of the first difference, in the order of the recorded value.
+/// Finds the place of the first difference, in the order of the recorded value.
 fn first(path: String, recorded: &Value, replayed: &Value) -> Result<Option<Found>, CodecError> {
     let at = |path: String, ours: Option<&Value>, theirs: Option<&Value>| {
         let values = (ours.map(Json::encode).transpose()?, theirs.map(Json::encode).transpose()?);
@@ -122,7 +122,7 @@ fn member(key: &str) -> String {
     if is_plain { format!(".{key}") } else { format!("[{key:?}]") }
 }
 
-/// The index in a path that follows directly on `prefix`.
+/// Returns the index that directly follows `prefix` in a path.
 fn index_after(path: &str, prefix: &str) -> Option<usize> {
     let (index, _) = path.strip_prefix(prefix)?.strip_prefix('[')?.split_once(']')?;
     index.parse().ok()

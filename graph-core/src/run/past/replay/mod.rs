@@ -1,4 +1,4 @@
-//! Replay: the recorded run once more, from its journal, compared with what is stored.
+//! Replays, which run recorded supersteps again from their journals and compare the results with the stored ones.
 //!
 //! ```text
 //! ReplayRequest ─► Walk ─ each superstep, oldest first ─► Superstep ─► the one loop, for one barrier
@@ -7,7 +7,7 @@
 //!                   └─ each subgraph that ran in it, in turn └─► compare: byte for byte
 //! ```
 //!
-//! Each superstep begins at the recorded checkpoint before it, so that one that differs does not hide what follows.
+//! Each superstep begins at the recorded checkpoint before it, so that one difference does not hide later ones.
 
 mod compare;
 mod report;
@@ -36,8 +36,8 @@ use crate::run::runtime::shared::Runtime;
 /// answers, and an effect without a recorded outcome is a [`Difference`]. Nothing is written: no checkpoint, no entry
 /// of the graph's store, none of the node cache. Subgraphs are replayed from their own threads.
 ///
-/// Inputs, edits and branches are taken as recorded, and so is a failure that an error handler dealt with: the handler
-/// is run. Unfinished work is not replayed.
+/// Inputs, edits and branches are taken from the recording, and so is a failure that an error handler handled; the
+/// handler itself runs. Unfinished work is not replayed.
 ///
 /// Code of a node outside [`Effects`](crate::node::Effects) runs again. To show that it does nothing live, give the
 /// graph a context that panics when it is used. Reads of a [`Store`](crate::store::Store) return its current contents.
@@ -81,7 +81,7 @@ impl ReplayRequest {
         Self { runtime, thread, to, after: None }
     }
 
-    /// Replays only what came after this checkpoint, which is one of those that led here.
+    /// Replays only the supersteps after this checkpoint, which must be in the past of the last one.
     pub fn after(self, checkpoint: CheckpointId) -> Self {
         Self { after: Some(checkpoint), ..self }
     }
@@ -92,7 +92,8 @@ impl IntoFuture for ReplayRequest {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     /// # Errors
-    /// When the thread never ran, `after` is not on the way, or the store fails.
+    /// Returns an error if the thread never ran, if the checkpoint of `after` is not in its past, or if the store
+    /// fails.
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, thread, to, after } = self;
         Box::pin(async move {

@@ -15,29 +15,29 @@ use crate::state::Json;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Replay {
-    /// The number of supersteps that came out as recorded, those of subgraphs included.
+    /// The number of supersteps with the recorded result, including those of subgraphs.
     pub supersteps: u64,
-    /// The number of supersteps that did not.
+    /// The number of supersteps with another result.
     pub divergent: u64,
-    /// The first thing in which they differ, in the order in which the run went.
+    /// The first difference, in the order of the run.
     pub first: Option<Box<Divergence>>,
-    /// The tasks whose recorded outcome was taken because it cannot be verified.
+    /// The tasks whose recorded outcome was used without verification.
     pub unverified: Vec<Unverified>,
-    /// `true` if some supersteps were recorded with another topology of the graph. That alone is no divergence.
+    /// `true` if some supersteps were recorded with another topology of the graph. That alone is not a divergence.
     pub other_topology: bool,
 }
 
 impl Replay {
-    /// Returns `true` if every superstep came out as recorded.
+    /// Returns `true` if every superstep gave the recorded result.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         self.first.is_none()
     }
 
-    /// The replay, when every superstep came out as it is recorded.
+    /// Returns the replay if every superstep gave the recorded result.
     ///
     /// # Errors
-    /// The first divergence.
+    /// Returns the first divergence.
     pub fn agrees(self) -> Result<Self, Box<Divergence>> {
         match self.first {
             None => Ok(self),
@@ -46,46 +46,46 @@ impl Replay {
     }
 }
 
-/// A place at which a replay did not come to what is recorded.
+/// The place at which a replay differs from the recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Divergence {
-    /// The thread: a subgraph's where it is in one.
+    /// The thread; a subgraph's thread if the difference is in a subgraph.
     pub thread: ThreadId,
-    /// The nodes whose subgraphs lead there, from the graph down.
+    /// The nodes whose subgraphs lead there, from the graph at the top down.
     pub path: Vec<NodeName>,
-    /// The recorded checkpoint that was not come to.
+    /// The recorded checkpoint that the replay did not reproduce.
     pub checkpoint: CheckpointId,
     /// Its step.
     pub step: i64,
-    /// The node, where one can be named.
+    /// The node, if the difference belongs to one.
     pub node: Option<NodeName>,
     /// The difference between the recording and the replay.
     pub difference: Difference,
 }
 
-/// In which way a replay differs from what is recorded.
+/// A difference between a replay and the recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Difference {
-    /// The code came to an effect that has no recorded outcome. It did not run.
+    /// The code reached an effect without a recorded outcome. The effect did not run.
     EffectNotRecorded {
         /// The effect's name.
         effect: String,
         /// Its key; empty for none.
         key: String,
-        /// The key of a recorded effect of the same name that the code had not come to.
+        /// The key of a recorded effect with the same name that the code had not reached.
         recorded_key: Option<String>,
     },
-    /// An effect is recorded that the code never came to.
+    /// The code did not reach a recorded effect.
     EffectNotReached {
         /// The effect's name.
         effect: String,
         /// Its key; empty for none.
         key: String,
     },
-    /// The code asked what has no recorded answer.
+    /// The code asked a question without a recorded answer.
     Question {
         /// The question's key.
         key: String,
@@ -94,62 +94,63 @@ pub enum Difference {
     },
     /// The code failed.
     Failed {
-        /// With this.
+        /// The error.
         error: ErrorReport,
     },
-    /// A value of the checkpoint is another one.
+    /// A value of the checkpoint differs.
     Value {
-        /// Where in the checkpoint, as JSON: `tasks[0].writes[1].write.op.set`.
+        /// The path of the value in the checkpoint's JSON: `tasks[0].writes[1].write.op.set`.
         path: String,
-        /// The field of the state that it is of.
+        /// The field of the state to which it belongs.
         field: Option<String>,
-        /// The recorded value; `None` if there is none. Values of secret fields are not shown.
+        /// The recorded value; `None` if there is none. Values of secret fields are redacted.
         recorded: Option<Json>,
         /// The replayed value; `None` if there is none.
         replayed: Option<Json>,
     },
-    /// The superstep cannot be run: a node is gone, a value does not decode, or writes do not merge any more.
+    /// The superstep cannot be run: a node no longer exists, a value does not decode, or writes can no longer be
+    /// merged.
     NotRunnable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It was recorded with another schema of the state, so its writes cannot be compared.
+    /// The superstep was recorded with another schema of the state, so its writes cannot be compared.
     Schema,
 }
 
-/// A task whose recorded outcome was taken because it cannot be verified.
+/// A task whose recorded outcome was used without verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Unverified {
-    /// The thread: a subgraph's where it is in one.
+    /// The thread; a subgraph's thread if the task is in a subgraph.
     pub thread: ThreadId,
-    /// The recorded checkpoint that it is of.
+    /// The recorded checkpoint of its superstep.
     pub checkpoint: CheckpointId,
     /// Its step.
     pub step: i64,
     /// Its node.
     pub node: NodeName,
-    /// Why it cannot be verified.
+    /// The reason.
     pub why: WhyUnverified,
 }
 
-/// Why a task cannot be verified.
+/// The reason why a task cannot be verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WhyUnverified {
     /// Its node has a cache and did not run: the outcome came from the cache.
     Cached,
-    /// An edit came before it, with which it may have been played or have kept a result of before the edit.
+    /// An edit came before it. The edit may have played it, or kept an earlier result.
     Edited,
-    /// This effect failed, with an error of a type that cannot be made again from its text.
+    /// This effect failed with an error that cannot be recreated from its text.
     Error {
         /// The effect's name.
         effect: String,
     },
     /// The thread of its subgraph was deleted.
     Subgraph,
-    /// The checkpoint that its superstep began at was pruned.
+    /// The checkpoint on which its superstep is based was pruned.
     Pruned,
 }
 
@@ -198,7 +199,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// An effect by its name and key.
+/// Displays an effect by its name and key.
 struct Named<'t>(&'t str, &'t str);
 
 impl fmt::Display for Named<'_> {
@@ -210,7 +211,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// A value, if there is one.
+/// Displays a value, if there is one.
 struct Shown<'v>(&'v Option<Json>);
 
 impl fmt::Display for Shown<'_> {

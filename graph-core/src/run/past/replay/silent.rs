@@ -1,4 +1,4 @@
-//! A checkpointer that reads and does not write: what a replay hands to it is kept aside.
+//! A checkpointer that reads but does not write: a replay's writes are kept aside.
 
 use std::boxed::Box;
 use std::format;

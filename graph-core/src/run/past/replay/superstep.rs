@@ -1,4 +1,4 @@
-//! One superstep, run once more from the recorded checkpoint before it.
+//! The replay of one superstep from the recorded checkpoint before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
@@ -61,8 +61,8 @@ struct Take {
 }
 
 impl Superstep<'_> {
-    /// Runs it, and again with the recorded outcomes of tasks that did not come to theirs, until it comes to its
-    /// barrier: so the first task that fails does not hide the others.
+    /// Replays the superstep. Tasks that do not reach their recorded outcome get it in another try, until the
+    /// superstep reaches its barrier. So the first failing task does not hide others.
     pub(super) async fn verify(&self) -> Result<Findings, CodecError> {
         let mut findings = Findings::default();
         let mut taken: BTreeSet<u32> = BTreeSet::new();
@@ -109,7 +109,7 @@ impl Superstep<'_> {
         }
     }
 
-    /// Takes in what was noted; whether the task needs its recorded outcome to come to its end.
+    /// Handles a note. Returns `true` if the task needs its recorded outcome to finish.
     fn sort(&self, task: u32, note: Note, findings: &mut Findings) -> bool {
         let (difference, stops) = match note {
             Note::Unreached(effect) => {
@@ -147,7 +147,7 @@ impl Superstep<'_> {
         }
     }
 
-    /// Why a task may have another outcome than the one that its code comes to.
+    /// Returns the reason why a task may have another outcome than its code gives.
     fn excuse(&self, task: u32) -> Option<WhyUnverified> {
         if self.before.checkpoint.source == Source::Update {
             return Some(WhyUnverified::Edited);
@@ -174,7 +174,7 @@ impl Superstep<'_> {
         all.find(|(_, next)| self.id(next) == task).map(|(position, _)| position)
     }
 
-    /// Runs it to its barrier, or as far as it comes.
+    /// Runs the superstep to its barrier, or as far as possible.
     async fn play(&self, taken: &BTreeSet<u32>) -> Take {
         let silent = Arc::new(Silent::new(Arc::clone(self.saver)));
         let recording = Arc::new(Recording::default());
@@ -210,7 +210,7 @@ impl Superstep<'_> {
             ..Order::new(Verb::Resume, self.thread.clone())
         };
         let (mut driver, _) = driver(&Arc::new(runtime), order, self.recorded.run, None, None)?;
-        // It stops at its barrier; its subgraphs are not told to.
+        // It stops at its barrier; its subgraphs are not asked to stop.
         let drained = CancellationToken::new();
         drained.cancel();
         driver.stops.drain = Some(drained);
@@ -218,8 +218,8 @@ impl Superstep<'_> {
         driver.drive(Begin::Resume(begin)).await.map(drop)
     }
 
-    /// The checkpoint before it, as the tasks find it: with their journal, with the failures that error handlers
-    /// dealt with, and with the recorded outcomes of those that do not run.
+    /// Returns the checkpoint before the superstep as the tasks see it: with their journal, with the failures that
+    /// error handlers handled, and with the recorded outcomes of the tasks that do not run.
     fn standing(&self, taken: &BTreeSet<u32>) -> Loaded {
         let mut loaded = self.before.clone();
         (loaded.results, loaded.failures) = (Vec::new(), Vec::new());
@@ -252,7 +252,7 @@ impl Superstep<'_> {
     }
 
     fn compare(&self, replayed: &Checkpoint, findings: &mut Findings) -> Result<(), CodecError> {
-        // The program has another topology as soon as anything in it is named otherwise.
+        // The program's topology differs as soon as anything in it has another name, so it is not compared.
         let replayed = Checkpoint { topology: self.recorded.topology, ..replayed.clone() };
         let schema = &self.runtime.program.schema;
         match compare::difference(self.recorded, &replayed, schema)? {

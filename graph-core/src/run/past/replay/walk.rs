@@ -1,4 +1,4 @@
-//! The way of a replay: along a branch, superstep by superstep, and down into the subgraphs that ran.
+//! The walk of a replay: along a branch, superstep by superstep, and into the subgraphs that ran.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::shared::Runtime;
 use crate::state::{CodecError, Json, LoggedWrite};
 
-/// The number of lines of a history read at a time.
+/// The number of history entries read at a time.
 const PAGE: usize = 256;
 
 /// A replay under way.
@@ -27,21 +27,21 @@ pub(super) struct Walk {
     pub(super) replay: Replay,
 }
 
-/// Which part of a branch is replayed.
+/// The part of a branch that is replayed.
 pub(super) enum Way {
     /// From the thread's first checkpoint.
     Whole,
     /// The supersteps after this checkpoint.
     After(CheckpointId),
-    /// The last turn, which was given this: a subgraph's.
+    /// The last turn of a subgraph, with this input.
     Turn(Vec<LoggedWrite>),
 }
 
-/// A checkpoint on the way.
+/// A checkpoint of the branch.
 struct Line {
     id: CheckpointId,
     parent: Option<CheckpointId>,
-    /// The thread that it was written on.
+    /// The thread on which it was written.
     thread: ThreadId,
     run: RunId,
     source: Source,
@@ -100,7 +100,8 @@ impl Walk {
                         if line.source == Source::Loop && line.parent == Some(before.checkpoint.id) =>
                     {
                         taken += u64::from(!line.starts);
-                        // The limit that the run had is not recorded; what it had left is what is left of the graph's.
+                        // The run's limit is not recorded, so its remaining supersteps are computed from the
+                        // graph's limit.
                         let remaining = runtime.limits.recursion.saturating_sub(taken).saturating_add(1);
                         let superstep = Superstep {
                             runtime,
@@ -120,7 +121,7 @@ impl Walk {
         })
     }
 
-    /// The checkpoints on the way, oldest first, with the one that it begins at.
+    /// Returns the checkpoints of the branch, oldest first, including the one at which it begins.
     async fn lines(&self, thread: &ThreadId, to: CheckpointId, way: &Way) -> Result<Vec<Line>, StoreError> {
         let mut lines: Vec<Line> = Vec::new();
         let mut from = Some(to);
@@ -150,7 +151,7 @@ impl Walk {
         Ok(lines)
     }
 
-    /// Compares what a subgraph is given now with what it was given.
+    /// Compares the input that a subgraph gets now with the recorded one.
     fn entered(
         &mut self,
         runtime: &Runtime,
@@ -204,7 +205,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Notes that a task is taken as it is recorded.
+    /// Records that the recorded outcome of a task is used.
     fn take(&mut self, place: &Place<'_>, task: u32, why: WhyUnverified) {
         let recorded = &place.loaded.checkpoint;
         self.replay.unverified.push(Unverified {
@@ -238,7 +239,7 @@ impl Walk {
     }
 }
 
-/// A checkpoint on the way, as it is stored.
+/// A stored checkpoint of the branch.
 struct Place<'a> {
     line: &'a Line,
     loaded: &'a Loaded,

@@ -1,4 +1,4 @@
-//! Feeds: the latest events of a run, for those who do not drive it.
+//! Feeds: the latest events of a run, for programs that do not drive it.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -10,26 +10,27 @@ use super::view::{View, Views};
 use crate::id::RunId;
 use crate::run::runtime::event::{EventKind, Observer, RunEvent};
 
-/// The latest events of one run, for any number of subscribers who come and go. Made by
+/// The latest events of one run, for any number of subscribers. Created by
 /// [`RunRequest::feed`](crate::run::RunRequest::feed).
 ///
-/// It never slows the run: a subscriber that is too slow, or was away for too long, is told which events it
-/// missed. Cheap to clone: clones share the events.
+/// It never slows the run down: a subscriber that is too slow, or comes back too late, receives the numbers of the
+/// events that it missed. It is cheap to clone, and clones share the events.
 #[derive(Clone)]
 pub struct Feed {
     ring: Arc<Ring<RunEvent>>,
 }
 
-/// An event of a [`Feed`], or a gap in it, as a subscriber receives it.
+/// An event of a [`Feed`], or a gap, as a subscriber receives it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Received {
     /// An event.
     Event(Arc<RunEvent>),
-    /// These events, the last one included, are no longer in the feed: the subscriber was too slow.
+    /// The range of events, both ends included, that are no longer in the feed, because the subscriber was too
+    /// slow.
     Missed {
-        /// The first one that was missed.
+        /// The first missed event.
         from: u64,
-        /// The last one.
+        /// The last missed event.
         to: u64,
     },
 }
@@ -47,15 +48,15 @@ impl Feed {
         (Self { ring: Arc::clone(&ring) }, FeedWriter(ring))
     }
 
-    /// Subscribes to the events that are still to come.
+    /// Subscribes to future events.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let next = self.ring.next();
         self.subscribe_from(next)
     }
 
-    /// Subscribes from the event with this sequence number on: 0 for all of them, or for a subscriber that comes
-    /// back the number after the last one that it has seen.
+    /// Subscribes from the event with this sequence number on: 0 for all events. A subscriber that comes back uses
+    /// the number after the last one that it received.
     #[must_use]
     pub fn subscribe_from(&self, seq: u64) -> Subscription {
         Subscription { ring: Arc::clone(&self.ring), next: seq, views: View::Debug.into() }
@@ -63,15 +64,15 @@ impl Feed {
 }
 
 impl Subscription {
-    /// Shows only the events of these views; without, all that are built.
+    /// Selects the events of these views; by default, all events that are built.
     ///
-    /// Values and updates are built where [`RunRequest::include`](crate::run::RunRequest::include) asks for them.
+    /// Values and updates are built if [`RunRequest::include`](crate::run::RunRequest::include) asks for them.
     #[must_use]
     pub fn view(self, views: impl Into<Views>) -> Self {
         Self { views: views.into(), ..self }
     }
 
-    /// The run whose feed it is, as far as its events tell.
+    /// Returns the run of the feed, as far as it is known from its events.
     pub(in crate::run) fn run(&self) -> Option<RunId> {
         self.ring.oldest().map(|event| event.run)
     }
@@ -81,7 +82,7 @@ impl Subscription {
         self.ring.next() > 0
     }
 
-    /// The next event, or which ones were missed; `None` after the last event of the run.
+    /// Returns the next event, or the range of missed events; `None` after the last event of the run.
     pub async fn next(&mut self) -> Option<Received> {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -98,7 +99,7 @@ impl Subscription {
     }
 }
 
-/// Fills a feed. Its end is the feed's end, also where the run was dropped.
+/// Fills a feed. The feed ends when this is dropped, even if the run was dropped.
 pub(in crate::run) struct FeedWriter(Arc<Ring<RunEvent>>);
 
 impl Observer for FeedWriter {

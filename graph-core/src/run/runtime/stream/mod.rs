@@ -1,4 +1,4 @@
-//! Whoever watches a run: the handle that drives it, feeds for others, and what they see of its log.
+//! The readers of a run's events: the handle that drives it, feeds for others, and the views that they select.
 //!
 //! ```text
 //!              ┌─► RunStream     drives the run: nothing is lost, and tasks wait until it has kept up

@@ -1,4 +1,4 @@
-//! The way of the events to the handle that drives their run.
+//! The queue of events for the handle that drives their run.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -9,10 +9,11 @@ use std::vec::Vec;
 use super::view::Views;
 use crate::run::runtime::event::RunEvent;
 
-/// So many events may wait for the handle before tasks are held up. What one poll of a node emits comes on top.
+/// The number of events that may wait for the handle before tasks are suspended. The events of one poll of a node
+/// are added on top.
 const ROOM: usize = 256;
 
-/// A queue that loses nothing: whoever fills it waits at the next boundary, where it asks for room.
+/// A queue that loses nothing: the writer waits for room at the next boundary.
 pub(crate) struct EventQueue {
     pub(in crate::run) views: Views,
     inner: Mutex<Inner>,
@@ -23,7 +24,7 @@ struct Inner {
     events: VecDeque<RunEvent>,
     reader: Option<Waker>,
     held_up: Vec<Waker>,
-    /// Nobody reads any more.
+    /// `true` if there is no reader any longer.
     closed: bool,
 }
 
@@ -56,14 +57,14 @@ impl EventQueue {
     pub(in crate::run) fn pop(&self) -> Option<RunEvent> {
         let mut inner = self.inner();
         let event = inner.events.pop_front();
-        // Not at every event, so that tasks are not woken for the room of one.
+        // Suspended tasks are not woken at every event, so that none is woken for the room of one event.
         let held_up = if inner.events.len() <= ROOM / 2 { take(&mut inner.held_up) } else { Vec::new() };
         drop(inner);
         held_up.into_iter().for_each(Waker::wake);
         event
     }
 
-    /// Takes the next event, or wakes the reader when there is one.
+    /// Takes the next event, or registers to be woken when there is one.
     pub(in crate::run) fn poll_pop(&self, context: &Context<'_>) -> Poll<RunEvent> {
         if let Some(event) = self.pop() {
             return Poll::Ready(event);
@@ -90,7 +91,7 @@ impl EventQueue {
         Poll::Pending
     }
 
-    /// Nobody reads any more: what comes is dropped, and nobody is held up.
+    /// Closes the queue because it has no reader any longer: later events are dropped, and no task is suspended.
     pub(in crate::run) fn close(&self) {
         let mut inner = self.inner();
         inner.closed = true;
@@ -125,7 +126,7 @@ mod tests {
             seq += 1;
         }
         assert_eq!(seq, ROOM as u64);
-        // What is emitted between two boundaries is kept as well.
+        // Events that are emitted between two boundaries are kept as well.
         queue.push(&event(seq));
         assert_eq!(queue.inner().held_up.len(), 1);
         let popped: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|event| event.seq).collect();

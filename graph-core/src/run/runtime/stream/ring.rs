@@ -1,7 +1,7 @@
-//! The latest of what one writes, for any number who read it when they come to it.
+//! A ring of the latest items of one writer, for any number of readers.
 //!
-//! It names no primitive but those of [`sync`](super::sync), and nothing of a run: its interleavings are tested with
-//! other primitives.
+//! It only uses the primitives of [`sync`](super::sync) and no types of a run, so that its interleavings can be
+//! tested with other primitives.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -11,7 +11,8 @@ use std::vec::Vec;
 
 use super::sync::{Mutex, MutexGuard};
 
-/// The latest items, numbered without a gap. It never holds more than its capacity, and whoever writes never waits.
+/// The latest items, numbered without gaps. It never contains more items than its capacity, and the writer never
+/// waits.
 pub(crate) struct Ring<T> {
     capacity: usize,
     inner: Mutex<Inner<T>>,
@@ -19,7 +20,7 @@ pub(crate) struct Ring<T> {
 
 struct Inner<T> {
     items: VecDeque<Arc<T>>,
-    /// The number of the next item.
+    /// Returns the number of the next item.
     next: u64,
     ended: bool,
     waiting: Vec<Waker>,
@@ -29,7 +30,7 @@ struct Inner<T> {
 #[derive(Debug)]
 pub(crate) enum Next<T> {
     Item(Arc<T>),
-    /// These items, the last one included, are no longer in the ring.
+    /// The range of items, both ends included, that are no longer in the ring.
     Missed {
         from: u64,
         to: u64,
@@ -46,7 +47,7 @@ impl<T> Ring<T> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the next item.
+    /// Returns the number of the next item.
     pub(crate) fn next(&self) -> u64 {
         self.inner().next
     }
@@ -55,12 +56,12 @@ impl<T> Ring<T> {
         self.inner().ended
     }
 
-    /// The oldest item that is there.
+    /// Returns the oldest item in the ring.
     pub(crate) fn oldest(&self) -> Option<Arc<T>> {
         self.inner().items.front().cloned()
     }
 
-    /// Adds the item with this number. Nothing comes after the end.
+    /// Adds the item with this number, unless the ring has ended.
     pub(crate) fn push(&self, number: u64, item: impl FnOnce() -> T) {
         self.change(|capacity, inner| {
             if inner.ended {
@@ -76,7 +77,7 @@ impl<T> Ring<T> {
         });
     }
 
-    /// Nothing more will come.
+    /// Ends the ring: no more items will come.
     pub(crate) fn end(&self) {
         self.change(|_, inner| inner.ended = true);
     }

@@ -1,4 +1,4 @@
-//! Views: which events of a run's log somebody wants to see.
+//! Views, which select events of a run's log.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::runtime::event::{EventKind, Observer, RunEvent};
 
-/// A view of a run's event log. Several are combined with `|`.
+/// A view of a run's event log. Views are combined with `|`.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -21,13 +21,13 @@ use crate::run::runtime::event::{EventKind, Observer, RunEvent};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum View {
-    /// The whole state after each superstep, questions and breakpoints. The state is built only if an observer or the
-    /// caller asks for it.
+    /// The whole state after each superstep, questions and breakpoints. The state is built only if an observer or
+    /// the caller asks for it.
     Values,
-    /// The writes of each task, by the names of the fields, questions and breakpoints. The writes are built only if an
-    /// observer or the caller asks for them.
+    /// The writes of each task by field name, questions and breakpoints. The writes are built only if an observer
+    /// or the caller asks for them.
     Updates,
-    /// Pieces of messages, as models produce them.
+    /// Parts of messages, as models generate them.
     Messages,
     /// Custom events that nodes emit.
     Custom,
@@ -35,7 +35,7 @@ pub enum View {
     Tasks,
     /// The checkpoints that are stored.
     Checkpoints,
-    /// The whole log, whatever is in it. It wants nothing built that otherwise is not.
+    /// The whole log. This view requests no additional events.
     Debug,
 }
 
@@ -60,7 +60,7 @@ impl View {
 }
 
 impl Views {
-    /// No view.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
     /// Returns `true` if the set contains `view`.
@@ -130,7 +130,7 @@ impl fmt::Debug for Views {
     }
 }
 
-/// Wants views built, and looks at nothing itself.
+/// Requests views without reading any events.
 pub(in crate::run) struct Wants(pub(in crate::run) Views);
 
 impl Observer for Wants {
