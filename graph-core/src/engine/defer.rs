@@ -41,7 +41,7 @@ impl Deferred {
         }
     }
 
-    /// Moves the deferred nodes from a plan, which the tasks in `ran` led to, to the waiting ones.
+    /// Moves the deferred nodes of `plan` to the waiting ones. The plan follows from the tasks in `ran`.
     pub(super) fn hold(&mut self, topology: &Topology, ran: &[Entry], plan: &mut Vec<Entry>) {
         plan.retain(|entry| {
             let PlannedTask { node, cause, .. } = &entry.planned;

@@ -24,9 +24,9 @@ impl<R: Route + Sync> Exit<R> {
         Self { graph, route: PhantomData }
     }
 
-    /// Leads out of the graph, with a decision for the surrounding graph. The current superstep is finished first,
-    /// so its writes count; nothing else that it leads to runs. If several tasks leave at once, the first one in
-    /// merge order decides.
+    /// Leads out of the graph, with a decision for the surrounding graph. The current superstep is finished first, so
+    /// its writes count. No other task that it leads to runs. If several tasks leave at once, the first one in merge
+    /// order decides.
     pub fn with(self, decision: R) -> Targets {
         let items = Some(vec![Item::new(decision)]);
         Targets(List::One(Target { graph: self.graph, node: END_INDEX, items }))

@@ -9,7 +9,7 @@ use super::{CodecError, Json};
 
 /// The texts in the values of secret fields, which are replaced by `<secret>` wherever they occur.
 ///
-/// Texts of fewer than [`SHORTEST`](Self::SHORTEST) letters and numbers are not included, because they would match
+/// Numbers, and texts of fewer than [`SHORTEST`](Self::SHORTEST) letters, are not included, because they would match
 /// everywhere.
 ///
 /// ```
