@@ -141,7 +141,7 @@ mod tests {
         (1 + deepest, 1 + inner.iter().map(|(_, values)| *values).sum::<usize>())
     }
 
-    /// Returns the number of values counted in a text, found as the tightest limit that it meets.
+    /// Returns the number of values in a text: the lowest limit for which the check succeeds.
     fn values(text: &str) -> usize {
         let limits = SizeLimits::default();
         (1..1000).find(|most| check(text, limits.values(*most)).is_ok()).expect("some limit is enough")

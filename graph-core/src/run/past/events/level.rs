@@ -81,9 +81,9 @@ impl Level {
         }
     }
 
-    /// Rebuilds the events of the work that is unfinished on top of the last checkpoint read. If the thread has moved
-    /// on, the events of the run that moved it come from elsewhere; only the questions of the run before it are rebuilt
-    /// here, if they are wanted.
+    /// Rebuilds the events of the unfinished work on top of the last checkpoint read. If the thread has moved on, only
+    /// the pause of that checkpoint's run is rebuilt, and only for [`Unfinished::Before`]: the events of the run that
+    /// moved the thread come from its feed.
     async fn unfinished(
         &self,
         saver: &Arc<dyn Checkpointer>,

@@ -61,8 +61,8 @@ struct Take {
 }
 
 impl Superstep<'_> {
-    /// Replays the superstep. Tasks that do not reach their recorded outcome get it in another try, until the
-    /// superstep reaches its barrier. So the first failing task does not hide others.
+    /// Replays the superstep. If a task does not reach its recorded outcome, the superstep is repeated with that outcome
+    /// given, until it reaches its barrier. So the first failing task does not hide others.
     pub(super) async fn verify(&self) -> Result<Findings, CodecError> {
         let mut findings = Findings::default();
         let mut taken: BTreeSet<u32> = BTreeSet::new();
