@@ -293,7 +293,7 @@ impl Attempt {
 }
 
 impl Drop for Attempt {
-    /// Also drops events that a node was about to emit when its attempt was abandoned.
+    /// Drops the node's future, also that of an abandoned attempt, and catches its panic.
     fn drop(&mut self) {
         dropped(replace(&mut self.phase, Phase::Ready(None)));
     }
