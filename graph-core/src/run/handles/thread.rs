@@ -169,7 +169,7 @@ impl<S: StateForm> Thread<S> {
     ///     thread.run_task(task.id).await?; // or another process does
     /// }
     /// let search = thread.resume().await?.finished()?; // commits: no node runs again
-    /// assert_eq!(search.found, ["web", "files"]);
+    /// assert_eq!(search.found, ["files", "web"]);
     /// # Ok(())
     /// # }
     /// ```
