@@ -51,7 +51,7 @@ async fn a_flow_has_the_store() -> super::Result {
     });
     let count = count.store(MemoryStore::new());
     for runs in 0..2 {
-        assert_eq!(count.run(&"a".to_string()).await?.value, Some(runs));
+        assert_eq!(count.run(&"a".to_string()).await?.finished()?, runs);
     }
     Ok(())
 }
