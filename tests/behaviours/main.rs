@@ -37,6 +37,7 @@ mod past_events;
 mod questions;
 mod replay;
 mod retrieval;
+mod rounds;
 mod run_once;
 mod runtime_values;
 mod s1_evaluator_loop;

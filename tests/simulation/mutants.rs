@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use superstep::checkpoint::{
-    Answers, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectRecord, EffectWrite,
+    Answered, Answers, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectRecord, EffectWrite,
     GraphDescription, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
 use superstep::id::{CheckpointId, NodeName, ThreadId};
@@ -116,7 +116,7 @@ impl Checkpointer for Flawed {
         self.ready().await.load(thread, at, known).await
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         self.ready().await.answer(answers).await
     }
 

@@ -16,15 +16,16 @@ use super::subject::{OpenedBy, Subject};
 use super::verdict::{Verdict, failed, unopened};
 use super::{
     asks, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads, history,
-    leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs, threads,
-    values,
+    inputs, leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs,
+    threads, values,
 };
 
 /// The groups, in the order in which they run: what others build on comes first.
-const GROUPS: [&[Item]; 26] = [
+const GROUPS: [&[Item]; 27] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
+    inputs::ITEMS,
     history::ITEMS,
     threads::ITEMS,
     fold::ITEMS,

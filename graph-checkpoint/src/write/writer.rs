@@ -230,7 +230,7 @@ impl Ledger {
             if *done > 0 && begun.elapsed() > LONGEST_TURN {
                 break;
             }
-            save |= matches!(job.kind, Kind::Flush(_));
+            save |= matches!(job.kind, Kind::Flush(_) | Kind::Commit { is_last: true, .. });
             self.apply(job).map_err(Failed::Before)?;
             *done += 1;
         }
@@ -299,7 +299,7 @@ impl Ledger {
                 Err(lost)
             };
         }
-        let before = live.connection.total_changes();
+        let before = live.written();
         let clock = self.file.options.lease_clock.as_ref();
         match job.apply(&mut Turn { live, faults: &mut self.faults, clock }) {
             Ok(()) => Ok(()),
@@ -308,7 +308,7 @@ impl Ledger {
                 live.forget();
                 live.catch_up()?;
                 match error {
-                    error if live.connection.total_changes() == before => {
+                    error if live.written() == before => {
                         job.refuse(error);
                         Ok(())
                     }

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::any::Any;
 
 use async_trait::async_trait;
@@ -13,8 +12,8 @@ use super::load::{At, Load};
 use super::name::Naming;
 use super::scan::{Page, Scan};
 use super::store_error::StoreError;
-use super::work::{Answers, EffectWrite, Work};
-use super::{AskRecord, EffectRecord, GraphDescription, TaskResult};
+use super::work::{Answered, Answers, EffectWrite, Work};
+use super::{EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 /// Stores checkpoints. Implementations are called savers.
@@ -28,7 +27,8 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 #[async_trait]
 pub trait Checkpointer: Send + Sync + 'static {
     /// Makes a graph known, so that its checkpoints can be read without the program. Called before a graph's
-    /// first commit; a description that is already there is left alone.
+    /// first commit, and at the same time as the [`load`](Self::load) before it; a description that is already there is
+    /// left alone.
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError>;
 
     /// Reads a checkpoint with the unfinished work on top of it.
@@ -37,7 +37,8 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// what the thread left that continued it.
     ///
     /// A caller that holds the checkpoint `known` with its values is answered [`Load::Unchanged`] when that is the
-    /// one it asks for: only the work is read.
+    /// one it asks for: only the work is read. A graph holds the heads that its last runs wrote, so this is what the
+    /// next run on a thread asks for.
     ///
     /// # Errors
     /// [`StoreError::NoCheckpoint`] when the thread exists and `at` is neither its own nor in its past, and
@@ -45,6 +46,9 @@ pub trait Checkpointer: Send + Sync + 'static {
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError>;
 
     /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
+    ///
+    /// A run's first commit carries two: the [input](Commit::input) continues the head, and START's checkpoint continues
+    /// the input. Both are stored in one transaction, as two commits in a row would store them.
     ///
     /// The commit is the barrier of its parent's superstep: results, failures, open questions and effects without an
     /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. A superstep that is
@@ -87,14 +91,15 @@ pub trait Checkpointer: Send + Sync + 'static {
         write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError>;
 
-    /// Answers questions, durably. Returns those that were answered [by their deadline](Answers::Overdue).
+    /// Answers questions, durably: see [`Answers`] for what each kind does, and [`Answered`] for its reply.
     ///
     /// # Errors
     /// [`StoreError::NoInterrupt`] when the thread's head has no such question, and
     /// [`StoreError::AlreadyAnswered`] when it has an answer.
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError>;
 
-    /// Waits until everything recorded on the thread so far is as durable as the saver promises.
+    /// Waits until everything recorded on the thread so far is as durable as the saver promises. Called when a run stops
+    /// anywhere but at its [last](Commit::is_last) commit.
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError>;
 
     /// Lists what a [`Scan`] asks for, filtered, in the order that it names, and at most as many as it asks for. The page

@@ -72,6 +72,6 @@ pub use step_record::StepRecord;
 pub use store_error::StoreError;
 pub use time::rfc3339;
 pub use work::{
-    AnsweredBy, Answers, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, EffectWrite,
+    Answered, AnsweredBy, Answers, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, EffectWrite,
     FailureRecord, TargetRecord, TaskResult, Work,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use superstep::checkpoint::{Answers, Around, AskRecord, Checkpointer, CheckpointerExt, StoreError};
+use superstep::checkpoint::{Answered, Answers, Around, Checkpointer, CheckpointerExt, StoreError};
 use superstep::id::{InterruptId, ThreadId};
 use superstep::run::{Ambient, System, ThreadError};
 use superstep::state::Json;
@@ -201,7 +201,7 @@ impl Around for Hasty {
         &*self.saver
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         let meanwhile = self.meanwhile.lock().expect("no test panics with it").take();
         if let Some(meanwhile) = meanwhile {
             meanwhile.await;

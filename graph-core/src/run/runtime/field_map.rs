@@ -6,7 +6,8 @@ use std::vec::Vec;
 use super::error::ThreadError;
 use crate::checkpoint::Loaded;
 use crate::graph::Program;
-use crate::state::{ErasedState, FieldId, LoadError, LoggedWrite, Schema, caught};
+use crate::id::CheckpointId;
+use crate::state::{ErasedState, FieldId, FieldValue, LoadError, LoggedWrite, Schema, caught};
 
 /// Where the fields of a stored schema are in the program's: by name, or by a former name.
 pub(crate) struct FieldMap {
@@ -60,7 +61,16 @@ pub(crate) fn state_of(
     program: &Program,
     loaded: &Loaded,
 ) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
-    let Loaded { checkpoint, schema, values, .. } = loaded;
+    load(program, loaded.checkpoint.id, &loaded.schema, &loaded.values)
+}
+
+/// The same, of the values of a checkpoint that are stored under `schema`.
+pub(crate) fn load(
+    program: &Program,
+    checkpoint: CheckpointId,
+    schema: &Schema,
+    values: &[FieldValue],
+) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
     let own = &program.schema;
     let load = || program.initial.load(own, schema, values);
     let state = if schema.version == own.version {
@@ -75,6 +85,6 @@ pub(crate) fn state_of(
             })
         })
     };
-    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint.id, reason))?;
+    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint, reason))?;
     Ok((state, (schema != own).then(|| FieldMap::new(schema, own))))
 }
