@@ -109,7 +109,7 @@ pub(crate) async fn perform(
     driver.delta = delta;
     driver.is_unread = is_unread;
     // The thread of a subgraph is run once.
-    driver.keeps_head = driver.cell.around.is_none() && driver.cell.saver.is_some();
+    driver.keeps_head = driver.cell.around.is_none() && runtime.keeps_heads();
     if let Some(head) = &head {
         runtime.check_change(&thread, &head.checkpoint, matches!(verb, Verb::Input { .. }))?;
     }

@@ -276,7 +276,11 @@ impl Driver {
         match committed {
             Committed::New | Committed::Already => {
                 let changes = input.iter().chain([&checkpoint]).flat_map(|stored| &stored.changes);
-                self.base.state.stored(changes);
+                self.base.state.follow(changes);
+                // What START has merged before its routing failed is not stored with its input.
+                if checkpoint.source != Source::Input {
+                    self.base.state.stored();
+                }
                 self.base.is_last = is_last;
                 self.base.stored = Some(checkpoint);
                 untold.into_iter().for_each(|event| self.tell(event));

@@ -41,9 +41,13 @@ impl CurrentState {
         (state, &mut self.indexes)
     }
 
-    /// Takes note that the state is stored, by checkpoints with these changes.
-    pub(crate) fn stored<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) {
+    /// Takes note of what was stored.
+    pub(crate) fn follow<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) {
         changes.into_iter().for_each(|change| self.sizes.follow(change));
+    }
+
+    /// Takes note that all of it is stored.
+    pub(crate) fn stored(&mut self) {
         self.is_ahead = false;
     }
 
@@ -65,7 +69,7 @@ impl CurrentState {
         let (state, indexes) = self.writable();
         unstored.iter().for_each(|field| state.reset_field(*field));
         *indexes = Indexes::default();
-        self.is_ahead = false;
+        self.stored();
     }
 }
 
