@@ -53,9 +53,11 @@ impl Destination {
             graph,
             expected: self.head,
             recorded,
+            input: None,
             checkpoint: Arc::new(checkpoint),
             carried: Some(Box::new(carried)),
             emitted: Vec::new(),
+            is_last: true,
         };
         match wait(superstep_core::checkpoint::Checkpointer::commit(&target.saver, commit))? {
             Committed::New | Committed::Already => Ok(()),

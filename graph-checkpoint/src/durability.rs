@@ -12,8 +12,7 @@ pub enum Durability {
     /// latest steps; what is left is whole.
     Process,
     /// It is in memory. Everything since the last save is saved at once, as durably as with
-    /// [`Power`](Self::Power), by [`flush`](superstep_core::checkpoint::Checkpointer::flush) and when the
-    /// saver is dropped; a crash before that loses it. From the first step until that save the saver holds
+    /// [`Power`](Self::Power), when a run ends and when the saver is dropped; a crash before that loses it. From the first step until that save the saver holds
     /// the file's write lock: other programs can read the last save, and wait to write.
     Exit,
 }

@@ -9,9 +9,9 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
-    Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
-    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan, StoreError, TaskResult,
-    Watch, Work,
+    Answered, Answers, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, PastScan, Record, Scan, StoreError,
+    TaskResult, Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SizeLimits;
@@ -174,7 +174,8 @@ impl SqliteSaver {
                 writer.queue.timing.is_quick_and_alone(thread)
             }
             // The sync of a flush and what reads much would hold up the runtime.
-            (Durability::Power, _) | (_, Kind::Long) | (Durability::Exit, Kind::Flush(_)) => false,
+            (Durability::Power, _) | (_, Kind::Long) => false,
+            (Durability::Exit, Kind::Flush(_) | Kind::Commit { is_last: true, .. }) => false,
             (Durability::Process | Durability::Exit, _) => true,
         };
         let (job, answer) = Job::waited_for(kind, self.lease.clone(), work);
@@ -306,7 +307,8 @@ impl Checkpointer for SqliteSaver {
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let thread = commit.thread.clone();
-        let kind = Kind::Commit { thread: thread.clone(), checkpoint: Arc::clone(&commit.checkpoint) };
+        let (checkpoint, is_last) = (Arc::clone(&commit.checkpoint), commit.is_last);
+        let kind = Kind::Commit { thread: thread.clone(), checkpoint, is_last };
         let committed = self.write(kind, move |turn| turn.commit(&commit)).await;
         self.shared().sessions.end(&thread);
         self.shared().drawn.end(&thread);
@@ -369,11 +371,12 @@ impl Checkpointer for SqliteSaver {
         }
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         match answers {
             Answers::Given { thread, answers } => {
                 answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits()))?;
-                self.request(move |turn| turn.cache.answer(&thread, &answers)).await.map(|()| Vec::new())
+                let (head, work) = self.request(move |turn| turn.cache.answer(&thread, &answers)).await?;
+                Ok(Answered::OnHead { head, work })
             }
             Answers::Overdue { graph, thread, now_ms } => {
                 let name = graph.clone();
@@ -382,9 +385,10 @@ impl Checkpointer for SqliteSaver {
                     ask::open(connection, &name, ask::Open::Due(latest(now_ms)))
                 };
                 if self.query(due).await?.is_empty() {
-                    return Ok(Vec::new());
+                    return Ok(Answered::Expired(Vec::new()));
                 }
-                self.request(move |turn| turn.cache.expire(&graph, thread.as_ref(), now_ms)).await
+                let expire = move |turn: &mut Turn<'_>| turn.cache.expire(&graph, thread.as_ref(), now_ms);
+                self.request(expire).await.map(Answered::Expired)
             }
         }
     }

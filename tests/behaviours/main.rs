@@ -38,6 +38,7 @@ mod past_events;
 mod questions;
 mod replay;
 mod retrieval;
+mod rounds;
 mod run_once;
 mod run_task;
 mod runtime_values;

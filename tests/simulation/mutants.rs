@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use superstep::checkpoint::{
-    AskRecord, At, Checkpointer, CheckpointerExt, EffectRecord, GraphDescription, StoreError,
+    At, Checkpointer, CheckpointerExt, EffectRecord, GraphDescription, StoreError,
 };
 use superstep::driver::checkpoint::{
-    Answers, Commit, Committed, EffectWrite, Load, Naming, Page, Scan, TaskResult, Work,
+    Answered, Answers, Commit, Committed, EffectWrite, Load, Naming, Page, Scan, TaskResult, Work,
 };
 use superstep::id::{CheckpointId, NodeName, ThreadId};
 
@@ -118,7 +118,7 @@ impl Checkpointer for Flawed {
         self.ready().await.load(thread, at, known).await
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         self.ready().await.answer(answers).await
     }
 

@@ -10,7 +10,7 @@ use superstep::checkpoint::{
     Source, StoreError,
 };
 use superstep::driver::checkpoint::{
-    Answers, Around, Commit, Committed, EffectWrite, FailureRecord, Load, Page, Scan, TaskResult,
+    Answered, Answers, Around, Commit, Committed, EffectWrite, FailureRecord, Load, Page, Scan, TaskResult,
     Work as Pending,
 };
 use superstep::id::{CheckpointId, InterruptId, ThreadId};
@@ -137,14 +137,16 @@ impl Wire {
         &self,
         thread: ThreadId,
         answers: Vec<(InterruptId, Json)>,
-    ) -> Result<(), StoreError> {
-        let world = self.world.clone();
+    ) -> Result<Answered, StoreError> {
+        let (world, driver) = (self.world.clone(), self.driver);
         self.call("answer", false, move |store| {
             let (world, thread, answers) = (world.clone(), thread.clone(), answers.clone());
             Box::pin(async move {
-                store.answer_all(&thread, answers.clone()).await?;
-                world.lock().facts.answered(&thread, &answers);
-                Ok(())
+                let (head, work) = store.answer_all(&thread, answers.clone()).await?;
+                let facts = &mut world.lock().facts;
+                facts.answered(&thread, &answers);
+                facts.learns(driver, &work.effects);
+                Ok(Answered::OnHead { head, work })
             })
         })
         .await
@@ -255,21 +257,25 @@ impl Around for Wire {
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let (world, driver) = (self.world.clone(), self.driver);
-        let place = (commit.thread.clone(), commit.checkpoint.id);
+        let stored = commit.input.iter().chain([&commit.checkpoint]);
+        let places: Vec<_> = stored.map(|stored| (commit.thread.clone(), stored.id)).collect();
         let done = self
             .call("commit", true, move |store| {
                 let (world, commit) = (world.clone(), commit.clone());
                 Box::pin(async move {
-                    let (thread, parent) = (commit.thread.clone(), commit.checkpoint.parent);
-                    let is_barrier = commit.checkpoint.source == Source::Loop;
+                    let thread = commit.thread.clone();
+                    let stored = commit.input.iter().chain([&commit.checkpoint]);
+                    let parents: Vec<_> = stored.map(|stored| stored.parent).collect();
+                    let passed = parents[0].filter(|_| commit.first().source == Source::Loop);
                     let done = store.commit(commit).await;
                     let facts = &mut world.lock().facts;
                     match &done {
                         Ok(Committed::New) => {
-                            if let Some(parent) = parent.filter(|_| is_barrier) {
-                                facts.passes(driver, &(thread.clone(), parent));
+                            if let Some(passed) = passed {
+                                facts.passes(driver, &(thread.clone(), passed));
                             }
-                            facts.deeds.push(Deed::Committed { thread, parent });
+                            let committed = |parent| Deed::Committed { thread: thread.clone(), parent };
+                            facts.deeds.extend(parents.into_iter().map(committed));
                         }
                         Ok(Committed::Already) => facts.see("a commit that was there already"),
                         Ok(Committed::Outrun(loaded)) => {
@@ -288,7 +294,7 @@ impl Around for Wire {
             })
             .await?;
         if matches!(done, Committed::New | Committed::Already) {
-            self.world.lock().facts.acknowledged.push(place);
+            self.world.lock().facts.acknowledged.extend(places);
         }
         Ok(done)
     }
@@ -306,11 +312,9 @@ impl Around for Wire {
         }
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         match answers {
-            Answers::Given { thread, answers } => {
-                self.send_answers(thread, answers).await.map(|()| Vec::new())
-            }
+            Answers::Given { thread, answers } => self.send_answers(thread, answers).await,
             overdue @ Answers::Overdue { .. } => self.store.answer(overdue).await,
         }
     }

@@ -1,10 +1,10 @@
 //! Questions of paused tasks, and their answers.
 
-use superstep_core::checkpoint::{AskRecord, CheckpointerExt, StoreError};
+use superstep_core::checkpoint::{AskRecord, Carried, CheckpointerExt, Loaded, StoreError};
 
 use super::bench::Bench;
 use super::item::items;
-use super::material::{answered, ask, due, json, step, task, thread};
+use super::material::{answered, ask, due, effect, failure, json, result, step, task, thread};
 use super::verdict::{Verdict, equal, is};
 
 items! { "asks":
@@ -13,6 +13,7 @@ items! { "asks":
     asked_again_is_left_alone "A question that is asked again keeps its answer and its deadline."
     what_is_not_asked_any_more_goes "Open questions of the tasks that ask go when they are not asked again; others stay."
     are_answered_one_by_one "An answer counts for its question; null is an answer."
+    answers_come_with_all_the_work "An answer returns the head, and the work on top of it as a load finds it, with the answer."
     are_answered_once "A second answer is `AlreadyAnswered`, also twice in one call, and changes nothing."
     are_answered_all_or_none "Of several answers all count, or none."
     unknown_ones_are_refused "An answer to what nobody asked, or nobody waits for any more, is `NoInterrupt`."
@@ -67,6 +68,25 @@ async fn are_answered_one_by_one(b: &Bench<'_>) -> Verdict {
     b.saver.ask(&thread("t"), first.id, vec![ask(1), ask(2), ask(3)]).await?;
     b.saver.answer_all(&thread("t"), vec![(ask(2).id, json("null"))]).await?;
     equal("the questions", b.head("t").await?.asks, [ask(1), answered(ask(2), "null"), ask(3)])
+}
+
+async fn answers_come_with_all_the_work(b: &Bench<'_>) -> Verdict {
+    let (name, first) = (thread("t"), b.advance("t", None, []).await?);
+    b.saver.record_result(&name, first.id, result(1, "1")).await?;
+    b.saver.fail(&name, first.id, failure(2, "it")).await?;
+    b.saver.begin_effect(&name, first.id, effect(1)).await?;
+    b.saver.ask(&name, first.id, vec![ask(1), ask(2)]).await?;
+    for (number, asks) in
+        [(2, [ask(1), answered(ask(2), "1")]), (1, [answered(ask(1), "1"), answered(ask(2), "1")])]
+    {
+        let (head, work) = b.saver.answer_all(&name, vec![(ask(number).id, json("1"))]).await?;
+        equal("the head", head, first.id)?;
+        equal("the questions", &*work.asks, asks)?;
+        let loaded = b.head("t").await?;
+        let Loaded { results, failures, asks, effects, .. } = loaded;
+        equal("the work", work, Carried { results, failures, asks, effects })?;
+    }
+    Ok(())
 }
 
 async fn are_answered_once(b: &Bench<'_>) -> Verdict {

@@ -60,7 +60,7 @@ impl Write {
             Self::Fail(base, failure) => saver.fail(name, base, failure).await,
             Self::Ask(base) => saver.ask(name, base, vec![ask(1), super::material::due(2, 5), ask(3)]).await,
             Self::Answer => {
-                saver.answer_all(name, vec![(ask(1).id, json("1")), (ask(3).id, json("3"))]).await
+                saver.answer_all(name, vec![(ask(1).id, json("1")), (ask(3).id, json("3"))]).await.map(drop)
             }
             Self::Expire => saver.expire(&"graph".into(), Some(name), 5).await.map(drop),
             Self::Begin(base, effect) => saver.begin_effect(name, base, effect).await.map(drop),

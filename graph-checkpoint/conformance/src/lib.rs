@@ -55,6 +55,7 @@ mod fold;
 mod fork;
 mod heads;
 mod history;
+mod inputs;
 mod item;
 mod leases;
 mod lineage;

@@ -170,9 +170,11 @@ pub fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
         graph: GRAPH.into(),
         expected: checkpoint.parent,
         recorded: None,
+        input: None,
         checkpoint: Arc::new(checkpoint.clone()),
         carried: None,
         emitted: Vec::new(),
+        is_last: false,
     }
 }
 

@@ -171,7 +171,7 @@ async fn one_answer_counts(b: &Bench<'_>) -> Verdict {
         let saver = b.saver.clone();
         async move {
             match saver.answer_all(&thread("t"), vec![(ask(1).id, json(&number.to_string()))]).await {
-                Ok(()) => Ok(Some(number)),
+                Ok(_) => Ok(Some(number)),
                 Err(StoreError::AlreadyAnswered(_)) => Ok(None),
                 Err(error) => Err(error),
             }
@@ -294,7 +294,7 @@ async fn a_commit_and_an_answer(b: &Bench<'_>) -> Verdict {
         b.advance(&name, Some(&first), []).await?;
         let answer = answer.await.map_err(|error| failed("the answer", "it ends", error))?;
         let is_accepted = match answer {
-            Ok(()) => true,
+            Ok(_) => true,
             Err(StoreError::NoInterrupt { .. }) => false,
             Err(error) => return Err(error.into()),
         };

@@ -16,8 +16,8 @@ use super::subject::{OpenedBy, Subject};
 use super::verdict::{Verdict, failed, unopened};
 use super::{
     asks, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads, history,
-    leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs, threads,
-    values, watch,
+    inputs, leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs,
+    threads, values, watch,
 };
 
 /// The groups, in the order in which they run: what others build on comes first.
@@ -25,6 +25,7 @@ const GROUPS: [&[Item]; 27] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
+    inputs::ITEMS,
     history::ITEMS,
     threads::ITEMS,
     fold::ITEMS,

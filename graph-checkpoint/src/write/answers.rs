@@ -1,12 +1,12 @@
 //! Answers to open questions, by a caller or by a deadline.
 
-use superstep_core::checkpoint::{AnsweredBy, AskRecord, StoreError};
-use superstep_core::id::{InterruptId, NodeName, ThreadId};
+use superstep_core::checkpoint::{AnsweredBy, AskRecord, Carried, StoreError};
+use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 
 use crate::error::corrupt;
-use crate::pending::ask;
 use crate::pending::key::{Seen, WorkKey};
+use crate::pending::{self, ask};
 use crate::write::cache::WriteCache;
 
 impl WriteCache {
@@ -14,17 +14,16 @@ impl WriteCache {
         &mut self,
         thread: &ThreadId,
         answers: &[(InterruptId, Json)],
-    ) -> Result<(), StoreError> {
+    ) -> Result<(CheckpointId, Carried), StoreError> {
         let known = self.know(thread)?;
         let place = self.threads.get_mut(thread).filter(|_| known).map(|known| {
             known.work.touch();
-            WorkKey { thread: known.row, base: known.head }
+            (WorkKey { thread: known.row, base: known.head }, known.head_id)
         });
+        let seen = |place: Place| Seen { seq: place.base, worker: place.thread, head: true };
         let asks = match place {
             None => Vec::new(),
-            Some(place) => {
-                ask::on(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?
-            }
+            Some((place, _)) => ask::on(&self.connection, seen(place))?,
         };
         for (position, (interrupt, _)) in answers.iter().enumerate() {
             let ask = asks.iter().find(|ask| ask.id == *interrupt);
@@ -35,12 +34,16 @@ impl WriteCache {
                 return Err(StoreError::AlreadyAnswered(*interrupt));
             }
         }
-        let Some(place) = place else { return Ok(()) };
-        answers.iter().try_for_each(|(interrupt, answer)| {
+        let Some((place, head)) = place else {
+            return Err(StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: "its head".into() });
+        };
+        for (interrupt, answer) in answers {
             let asked = asks.iter().find(|ask| ask.id == *interrupt);
             let asked = asked.ok_or_else(|| corrupt("a question", "it was there and is gone"))?;
-            ask::answer(&self.connection, place, &AskRecord { answer: Some(answer.clone()), ..asked.clone() })
-        })
+            let answered = AskRecord { answer: Some(answer.clone()), ..asked.clone() };
+            ask::answer(&self.connection, place, &answered)?;
+        }
+        Ok((head, work::on(&self.connection, seen(place))?))
     }
 
     /// Answers with their defaults the questions whose deadline has passed, and returns them.

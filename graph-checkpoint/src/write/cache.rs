@@ -36,6 +36,8 @@ pub(crate) struct WriteCache {
     pub(crate) newest: Option<CheckpointId>,
     /// SQLite's number of what other connections have committed; negative when it is not known.
     version: i64,
+    /// The number of changes that were undone though their transaction went on.
+    pub(crate) undone: u64,
     /// The number of times that other connections turned out to have committed.
     seen: u64,
     schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
@@ -124,6 +126,7 @@ impl WriteCache {
             last_seq: -1,
             newest: None,
             version: -1,
+            undone: 0,
             seen: 0,
             schemas: HashMap::new(),
             topologies: HashMap::new(),
@@ -131,6 +134,11 @@ impl WriteCache {
             fields: String::new(),
             manifest: String::new(),
         }
+    }
+
+    /// The number of changes that the connection has made. A request that leaves it as it was has written nothing.
+    pub(crate) fn written(&self) -> u64 {
+        self.connection.total_changes() - self.undone
     }
 
     pub(crate) fn forget(&mut self) {

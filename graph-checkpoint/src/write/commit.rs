@@ -1,9 +1,10 @@
 //! Commits: a checkpoint becomes a row, and the head of its thread moves.
 
 use std::mem::take;
+use std::sync::Arc;
 
 use rusqlite::{ErrorCode, params};
-use superstep_core::checkpoint::{Commit, Committed, Recorded, Source, StoreError};
+use superstep_core::checkpoint::{Checkpoint, Commit, Committed, Recorded, Source, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
 use crate::connection::Connection;
@@ -31,13 +32,51 @@ impl WriteCache {
             if self.last_seq < 0 {
                 self.catch_up()?;
             }
-            if let Some(done) = self.attempt(commit)? {
+            let done = match &commit.input {
+                None => self.attempt(commit)?,
+                Some(input) => self.attempt_both(input, commit)?,
+            };
+            if let Some(done) = done {
                 return Ok(done);
             }
             // What was remembered may be out of date.
             self.forget();
         }
         self.lost(commit)
+    }
+
+    /// Stores an input's checkpoint and the one that continues it; otherwise writes nothing.
+    fn attempt_both(
+        &mut self,
+        input: &Arc<Checkpoint>,
+        commit: &Commit,
+    ) -> Result<Option<Committed>, StoreError> {
+        let below = Commit {
+            input: None,
+            checkpoint: Arc::clone(input),
+            carried: None,
+            emitted: Vec::new(),
+            ..commit.clone()
+        };
+        let above = Commit { input: None, expected: Some(input.id), recorded: None, ..commit.clone() };
+        let before = self.connection.total_changes();
+        execute(&self.connection, "SAVEPOINT both")?;
+        let done = match self.attempt(&below) {
+            Ok(Some(Committed::New)) => self.attempt(&above),
+            done => done,
+        };
+        match done {
+            // The transaction as a whole is given up.
+            Err(StoreError::Io(_)) => return done,
+            Ok(Some(Committed::New)) => {}
+            _ => {
+                execute(&self.connection, "ROLLBACK TO both")?;
+                self.undone += self.connection.total_changes() - before;
+                self.forget();
+            }
+        }
+        execute(&self.connection, "RELEASE both")?;
+        done
     }
 
     /// Stores the checkpoint if it fits what is remembered; otherwise writes nothing.
@@ -223,6 +262,10 @@ impl WriteCache {
         }
         insert_thread(&self.connection, self.next_thread()?, to, &source.graph, seen.seq)
     }
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
+    connection.prepare_cached(sql).and_then(|mut sql| sql.execute([])).map(drop).map_err(sqlite)
 }
 
 /// Returns `true` if this is the thread of a subgraph, and the thread above it was deleted.

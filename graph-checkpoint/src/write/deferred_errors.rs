@@ -46,7 +46,7 @@ impl DeferredErrors {
     /// driver was faster is found by comparing what a commit says it knows.
     pub(crate) fn of_commit(&mut self, commit: &Commit) -> Option<StoreError> {
         let fault = self.held.remove(&commit.thread)?;
-        let concerned = commit.checkpoint.source == Source::Loop && commit.expected == Some(fault.base);
+        let concerned = commit.first().source == Source::Loop && commit.expected == Some(fault.base);
         let is_compared = commit.recorded.is_some() && matches!(fault.error, StoreError::Superseded { .. });
         (concerned && !is_compared).then_some(fault.error)
     }

@@ -25,7 +25,7 @@ impl WriteCache {
             let same = own && self.is_same(seq, &commit.checkpoint)?;
             return Ok(if same { Committed::Already } else { conflict });
         }
-        let parent = match commit.checkpoint.parent {
+        let parent = match commit.first().parent {
             None => None,
             Some(parent) => match CheckpointRow::seq_of(connection, parent)? {
                 None => return Ok(conflict),

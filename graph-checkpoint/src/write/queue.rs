@@ -15,7 +15,12 @@ use crate::write::turn::Turn;
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// A commit. After a failed transaction the file says whether it is stored.
-    Commit { thread: ThreadId, checkpoint: Arc<Checkpoint> },
+    Commit {
+        thread: ThreadId,
+        checkpoint: Arc<Checkpoint>,
+        /// `true` if it is a flush as well.
+        is_last: bool,
+    },
     /// The result of a task on `base`. Its failure is told to the next caller of its thread.
     Result { thread: ThreadId, base: CheckpointId },
     /// The outcome of an effect, which would be unknown if it were not stored: it is tried again.

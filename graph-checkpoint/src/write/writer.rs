@@ -232,7 +232,7 @@ impl Ledger {
             if *done > 0 && begun.elapsed() > LONGEST_TURN {
                 break;
             }
-            save |= matches!(job.kind, Kind::Flush(_));
+            save |= matches!(job.kind, Kind::Flush(_) | Kind::Commit { is_last: true, .. });
             self.apply(job).map_err(Failed::Before)?;
             *done += 1;
         }
@@ -301,7 +301,7 @@ impl Ledger {
                 Err(lost)
             };
         }
-        let before = cache.connection.total_changes();
+        let before = cache.written();
         let clock = self.file.options.lease_clock.as_ref();
         match job.apply(&mut Turn { cache, deferred_errors: &mut self.deferred_errors, clock }) {
             Ok(()) => Ok(()),
@@ -310,7 +310,7 @@ impl Ledger {
                 cache.forget();
                 cache.catch_up()?;
                 match error {
-                    error if cache.connection.total_changes() == before => {
+                    error if cache.written() == before => {
                         job.refuse(error);
                         Ok(())
                     }

@@ -2,12 +2,11 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use async_trait::async_trait;
 
 use super::{
-    Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
+    Answered, Answers, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
     LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Scan, StoreError, TaskResult, Watch,
     Work,
 };
@@ -92,7 +91,7 @@ calls! {
     commit(commit: Commit) -> Committed;
     record(thread: &ThreadId, base: CheckpointId, work: Work) -> Option<TaskResult>;
     effect(thread: &ThreadId, base: CheckpointId, write: EffectWrite) -> Option<EffectRecord>;
-    answer(answers: Answers) -> Vec<(ThreadId, AskRecord)>;
+    answer(answers: Answers) -> Answered;
     flush(thread: &ThreadId) -> ();
     scan(scan: Scan) -> Page;
     name(thread: &ThreadId, naming: Naming) -> ();

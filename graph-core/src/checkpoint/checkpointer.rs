@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::any::Any;
 
 use async_trait::async_trait;
@@ -14,8 +13,8 @@ use super::name::Naming;
 use super::scan::{Page, Scan};
 use super::store_error::StoreError;
 use super::watch::{Mark, Watch, poll};
-use super::work::{Answers, EffectWrite, Work};
-use super::{AskRecord, EffectRecord, GraphDescription, TaskResult};
+use super::work::{Answered, Answers, EffectWrite, Work};
+use super::{EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 /// Stores checkpoints. Implementations are called savers.
@@ -30,7 +29,8 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 #[async_trait]
 pub trait Checkpointer: Any + Send + Sync {
     /// Registers a graph, so that its checkpoints can be read without the program. Called before a graph's first
-    /// commit. A description that is already registered stays unchanged.
+    /// commit, at the same time as the [`load`](Self::load) before it. A description that is already registered stays
+    /// unchanged.
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError>;
 
     /// Reads a checkpoint with its unfinished work.
@@ -39,7 +39,8 @@ pub trait Checkpointer: Any + Send + Sync {
     /// of the thread that continued it.
     ///
     /// A caller that already has the checkpoint `known` with its values receives [`Load::Unchanged`] if it asks for
-    /// that checkpoint: only the work is read.
+    /// that checkpoint: only the work is read. A graph keeps the heads that its last runs wrote, so the next run on a
+    /// thread asks for the head that it knows.
     ///
     /// # Errors
     /// Returns [`StoreError::NoCheckpoint`] if the thread exists and `at` is neither its own nor in its past, and
@@ -47,6 +48,9 @@ pub trait Checkpointer: Any + Send + Sync {
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError>;
 
     /// Stores a checkpoint and moves the head to it. On success the checkpoint is as durable as the saver promises.
+    ///
+    /// A run's first commit carries two checkpoints: the [input](Commit::input) continues the head, and START's
+    /// checkpoint continues the input. Both are stored in one transaction, as two commits in a row would store them.
     ///
     /// The commit is the barrier of its parent's superstep. It removes the results, failures, open questions and
     /// effects without an outcome that this thread has on the parent; answers and outcomes stay, for replay. A
@@ -90,14 +94,15 @@ pub trait Checkpointer: Any + Send + Sync {
         write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError>;
 
-    /// Answers questions, durably. Returns the questions that were answered [by their deadline](Answers::Overdue).
+    /// Answers questions, durably: see [`Answers`] for what each kind does, and [`Answered`] for its reply.
     ///
     /// # Errors
     /// Returns [`StoreError::NoInterrupt`] if the thread's head has no such question, and
     /// [`StoreError::AlreadyAnswered`] if it has an answer.
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError>;
 
-    /// Waits until everything that was recorded on the thread is as durable as the saver promises.
+    /// Waits until everything that was recorded on the thread is as durable as the saver promises. Called when a run
+    /// ends anywhere but at its [last](Commit::is_last) commit.
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError>;
 
     /// Returns the page that a [`Scan`] asks for: filtered, in the order that the scan names, and with at most the

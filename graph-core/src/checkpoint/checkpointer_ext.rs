@@ -9,9 +9,9 @@ use super::name::NamedCheckpoint;
 use super::scan::{Page, PastScan, Scan, ThreadScan};
 use super::step_record::StepRecord;
 use super::store_error::StoreError;
-use super::work::{Answers, EffectWrite, Work};
+use super::work::{Answered, Answers, EffectWrite, Work};
 use super::{
-    AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, Loaded, Summary, TaskResult,
+    AskRecord, Carried, EffectId, EffectOutcome, EffectRecord, FailureRecord, Loaded, Summary, TaskResult,
     ThreadSummary,
 };
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
@@ -72,13 +72,18 @@ pub trait CheckpointerExt: Checkpointer {
         async move { self.record(thread, base, Work::Asks(asks)).await.map(drop) }
     }
 
-    /// Answers questions of a thread. See [`Answers::Given`].
+    /// Answers questions of a thread. Returns its head and the work on top of it. See [`Answers::Given`].
     fn answer_all(
         &self,
         thread: &ThreadId,
         answers: Vec<(InterruptId, Json)>,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send {
-        async move { self.answer(Answers::Given { thread: thread.clone(), answers }).await.map(drop) }
+    ) -> impl Future<Output = Result<(CheckpointId, Carried), StoreError>> + Send {
+        async move {
+            match self.answer(Answers::Given { thread: thread.clone(), answers }).await? {
+                Answered::OnHead { head, work } => Ok((head, work)),
+                Answered::Expired(_) => Err(mismatch("the head with the answers")),
+            }
+        }
     }
 
     /// Answers overdue questions with their defaults, and returns them. See [`Answers::Overdue`].
@@ -89,7 +94,12 @@ pub trait CheckpointerExt: Checkpointer {
         now_ms: u64,
     ) -> impl Future<Output = Result<Vec<(ThreadId, AskRecord)>, StoreError>> + Send {
         let overdue = Answers::Overdue { graph: graph.clone(), thread: thread.cloned(), now_ms };
-        async move { self.answer(overdue).await }
+        async move {
+            match self.answer(overdue).await? {
+                Answered::Expired(asks) => Ok(asks),
+                Answered::OnHead { .. } => Err(mismatch("the expired questions")),
+            }
+        }
     }
 
     /// Records that an effect is about to start. See [`EffectWrite::Begin`].

@@ -21,6 +21,9 @@ pub struct Commit {
     /// The records that the writer knows on that head. The commit happens only if there are no others. `None` for a
     /// commit that does not depend on them: an input, which discards the superstep, or a branch.
     pub recorded: Option<Recorded>,
+    /// The checkpoint of a run's input, which [`checkpoint`](Self::checkpoint) continues: both are stored, in this order,
+    /// or neither. `None` for a commit of one checkpoint.
+    pub input: Option<Arc<Checkpoint>>,
     /// The checkpoint. It is shared, so that a store that keeps it unchanged copies nothing.
     pub checkpoint: Arc<Checkpoint>,
     /// Finished work of the next superstep that an edit carries over. It is stored in the same transaction as the
@@ -29,6 +32,17 @@ pub struct Commit {
     /// The events that the tasks of the superstep emitted, by the tasks' positions, if the run keeps them. They are
     /// stored with the checkpoint or not at all.
     pub emitted: Vec<(u32, Emitted)>,
+    /// `true` if the run ends with this checkpoint: the commit is as durable as a [flush](super::Checkpointer::flush), and
+    /// none follows.
+    pub is_last: bool,
+}
+
+impl Commit {
+    /// The checkpoint that continues the head: the input's, where the commit has one.
+    #[must_use]
+    pub fn first(&self) -> &Arc<Checkpoint> {
+        self.input.as_ref().unwrap_or(&self.checkpoint)
+    }
 }
 
 /// Work that a commit stores on top of its own checkpoint.

@@ -11,7 +11,6 @@ mod writing;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::future::poll_fn;
 use core::task::Poll;
@@ -29,8 +28,8 @@ use super::record::Record;
 use super::scan::{Page, PastScan, Scan};
 use super::store_error::StoreError;
 use super::watch::{Mark, Watch};
-use super::work::{Answers, EffectWrite, Work};
-use super::{AskRecord, EffectRecord, GraphDescription, TaskResult};
+use super::work::{Answered, Answers, EffectWrite, Work};
+use super::{EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::state::SizeLimits;
 use async_trait::async_trait;
@@ -203,14 +202,14 @@ impl Checkpointer for MemorySaver {
         }
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         match answers {
             Answers::Given { thread, answers } => {
                 answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits))?;
-                self.writable()?.answer(&thread, answers).map(|()| Vec::new())
+                self.writable()?.answer(&thread, answers)
             }
             Answers::Overdue { graph, thread, now_ms } => {
-                Ok(self.writable()?.expire(&graph, thread.as_ref(), now_ms))
+                Ok(Answered::Expired(self.writable()?.expire(&graph, thread.as_ref(), now_ms)))
             }
         }
     }

@@ -74,6 +74,6 @@ pub use store_error::StoreError;
 pub use time::rfc3339;
 pub use watch::{Mark, Watch};
 pub use work::{
-    AnsweredBy, Answers, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, EffectWrite,
+    Answered, AnsweredBy, Answers, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, EffectWrite,
     FailureRecord, TargetRecord, TaskResult, Work,
 };

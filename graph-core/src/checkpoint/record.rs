@@ -256,6 +256,7 @@ impl Commit {
     /// # Errors
     /// Returns [`StoreError::TooLarge`].
     pub fn check(&self, limits: &SizeLimits) -> Result<(), StoreError> {
+        self.input.iter().try_for_each(|input| input.check(limits))?;
         self.checkpoint.check(limits)?;
         self.emitted.iter().try_for_each(|(_, emitted)| emitted.check(limits))?;
         self.carried.iter().try_for_each(|carried| carried.check(limits))

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::commit::Carried;
 use super::emitted::Emitted;
 use super::frontier::Kept;
 use super::model::{Handled, RouteRecord};
 use crate::error::ErrorReport;
-use crate::id::{IdempotencyKey, InterruptId, NodeName, TaskId, ThreadId};
+use crate::id::{CheckpointId, IdempotencyKey, InterruptId, NodeName, TaskId, ThreadId};
 use crate::state::{Json, LoggedWrite};
 
 /// Reads a member that exists as `Some`, even if its value is JSON's `null`.
@@ -60,6 +61,21 @@ pub enum Answers {
         /// The current time, in milliseconds since the Unix epoch.
         now_ms: u64,
     },
+}
+
+/// The reply to [`Answers`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// To [`Answers::Given`]: the head of the thread, and all the work on top of it with these answers. A caller that
+    /// holds this checkpoint need not load it again.
+    OnHead {
+        /// The head.
+        head: CheckpointId,
+        /// The work, as a load of the head returns it.
+        work: Carried,
+    },
+    /// To [`Answers::Overdue`]: the questions that their deadlines have answered.
+    Expired(Vec<(ThreadId, AskRecord)>),
 }
 
 /// A write to the effect journal.

@@ -30,6 +30,12 @@ impl Barrier {
         self.ran.iter().map(|entry| entry.planned.node)
     }
 
+    /// Returns `true` if no node is next: the run ends behind it.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        self.next.first().is_none_or(|first| first.planned.node == NodeId::END)
+    }
+
     /// Returns the tasks that are next, in merge order.
     pub fn next(&self) -> impl ExactSizeIterator<Item = &PlannedTask> {
         self.next.iter().map(|entry| &entry.planned)

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use superstep::checkpoint::{AskRecord, Checkpointer, CheckpointerExt, StoreError};
-use superstep::driver::checkpoint::{Answers, Around};
+use superstep::checkpoint::{Checkpointer, CheckpointerExt, StoreError};
+use superstep::driver::checkpoint::{Answered, Answers, Around};
 use superstep::id::{InterruptId, ThreadId};
 use superstep::run::{Ambient, System, ThreadError};
 use superstep::state::Json;
@@ -202,7 +202,7 @@ impl Around for Hasty {
         &*self.saver
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         let meanwhile = self.meanwhile.lock().expect("no test panics with it").take();
         if let Some(meanwhile) = meanwhile {
             meanwhile.await;

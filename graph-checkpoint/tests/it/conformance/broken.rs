@@ -8,10 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use superstep_conformance::Clock;
 use superstep_core::checkpoint::{
-    Answers, Around, AskRecord, At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Claim, Commit,
-    Committed, EffectId, EffectOutcome, EffectRecord, EffectWrite, LeaseRecord, LeaseReply, LeaseRequest,
-    Load, Loaded, Mark, MemorySaver, NamedCheckpoint, Naming, Page, PastScan, Scan, StoreError, Summary,
-    TaskResult, ThreadScan, ThreadSummary, Watch, Work,
+    Answered, Answers, Around, AskRecord, At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Claim,
+    Commit, Committed, EffectId, EffectOutcome, EffectRecord, EffectWrite, LeaseRecord, LeaseReply,
+    LeaseRequest, Load, Loaded, Mark, MemorySaver, NamedCheckpoint, Naming, Page, PastScan, Scan, StoreError,
+    Summary, TaskResult, ThreadScan, ThreadSummary, Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{Op, SizeLimits};
@@ -95,6 +95,13 @@ impl Broken {
 
     async fn head(&self, thread: &ThreadId) -> Result<Option<Loaded>, StoreError> {
         self.inner.read(thread, At::Head).await
+    }
+
+    /// The reply to answers that were stored one by one, or twice.
+    async fn answered(&self, thread: &ThreadId) -> Result<Answered, StoreError> {
+        let loaded = self.head(thread).await?.expect("it has questions");
+        let Loaded { checkpoint, results, failures, asks, effects, .. } = loaded;
+        Ok(Answered::OnHead { head: checkpoint.id, work: Carried { results, failures, asks, effects } })
     }
 
     async fn head_id(&self, thread: &ThreadId) -> Result<Option<CheckpointId>, StoreError> {
@@ -290,6 +297,15 @@ impl Around for Broken {
                 wait_between_check_and_write().await;
                 commit.expected = self.head_id(&thread).await?;
             }
+            Defect::InputsGoFirst => {
+                if let Some(input) = commit.input.take() {
+                    let below = Commit { checkpoint: Arc::clone(&input), carried: None, ..commit.clone() };
+                    match self.inner.commit(below).await? {
+                        Committed::New | Committed::Already => commit.expected = Some(input.id),
+                        lost => return Ok(lost),
+                    }
+                }
+            }
             Defect::EmittedLost => commit.emitted.clear(),
             Defect::CarriedLost => commit.carried = None,
             Defect::CommitsOverlook => commit.recorded = None,
@@ -353,26 +369,34 @@ impl Around for Broken {
         }
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         match answers {
             Answers::Given { thread, answers } if self.has(Defect::AnswersOneByOne) => {
                 for answer in answers {
                     self.inner.answer_all(&thread, vec![answer]).await?;
                 }
-                Ok(Vec::new())
+                self.answered(&thread).await
             }
-            Answers::Given { .. } => match self.inner.answer(answers).await {
-                Err(StoreError::AlreadyAnswered(_)) if self.has(Defect::AnswersTwice) => Ok(Vec::new()),
-                answered => answered,
-            },
-            Answers::Overdue { .. } => {
-                let mut expired = self.inner.answer(answers).await?;
-                if self.has(Defect::ExpiresTwice) {
+            Answers::Given { ref thread, .. } => {
+                let thread = thread.clone();
+                match self.inner.answer(answers).await {
+                    Err(StoreError::AlreadyAnswered(_)) if self.has(Defect::AnswersTwice) => {
+                        self.answered(&thread).await
+                    }
+                    Ok(Answered::OnHead { head, .. }) if self.has(Defect::AnswersTellNothing) => {
+                        Ok(Answered::OnHead { head, work: Carried::default() })
+                    }
+                    answered => answered,
+                }
+            }
+            Answers::Overdue { .. } => match self.inner.answer(answers).await? {
+                Answered::Expired(mut expired) if self.has(Defect::ExpiresTwice) => {
                     expired.extend(std::mem::take(&mut self.beside().expired));
                     self.beside().expired.clone_from(&expired);
+                    Ok(Answered::Expired(expired))
                 }
-                Ok(expired)
-            }
+                answered => Ok(answered),
+            },
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) enum Defect {
     BarrierDropsAnswers,
     AnswersOneByOne,
     AnswersTwice,
+    AnswersTellNothing,
+    InputsGoFirst,
     EffectsBeginTwice,
     CheckThenBegin,
     LateQuestionsAccepted,

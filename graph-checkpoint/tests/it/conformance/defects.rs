@@ -28,7 +28,7 @@ impl Subject for Stores {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 55] = [
+const NOTICED: [(Defect, &[&str]); 56] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -54,6 +54,8 @@ const NOTICED: [(Defect, &[&str]); 55] = [
     (Defect::BarrierDropsAnswers, &["asks.answers_stay_at_the_barrier"]),
     (Defect::AnswersOneByOne, &["asks.are_answered_all_or_none"]),
     (Defect::AnswersTwice, &["asks.are_answered_once", "races.one_answer_counts"]),
+    (Defect::AnswersTellNothing, &["asks.answers_come_with_all_the_work"]),
+    (Defect::InputsGoFirst, &["inputs.are_stored_both_or_neither"]),
     (Defect::EffectsBeginTwice, &["effects.are_begun_by_the_first", "sharing.an_effect_is_begun_by_one"]),
     (Defect::CheckThenBegin, &["races.one_begins_an_effect"]),
     (Defect::LateQuestionsAccepted, &["asks.asking_on_a_passed_head_is_superseded"]),

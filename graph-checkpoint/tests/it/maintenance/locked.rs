@@ -91,7 +91,10 @@ const WRITERS: [(&str, Work); 14] = [
     }),
     ("answer", |path, patience| {
         saver(path, patience, async |saver| {
-            saver.answer_all(&thread("t"), vec![(InterruptId::from_bytes([1; 16]), json("1"))]).await
+            saver
+                .answer_all(&thread("t"), vec![(InterruptId::from_bytes([1; 16]), json("1"))])
+                .await
+                .map(drop)
         })
     }),
     ("let deadlines count", |path, patience| {

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use super::store::Store;
 use crate::checkpoint::commit::Carried;
 use crate::checkpoint::{
-    AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, StoreError, TaskResult,
+    Answered, AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, StoreError,
+    TaskResult,
 };
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
@@ -97,9 +98,11 @@ impl Store {
         &mut self,
         thread: &ThreadId,
         answers: Vec<(InterruptId, Json)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Answered, StoreError> {
         let mut none = Carried::default();
-        let work = self.threads.get_mut(thread).map_or(&mut none, |held| &mut held.work);
+        let held = self.threads.get_mut(thread);
+        let head = held.as_ref().map(|held| held.head);
+        let work = held.map_or(&mut none, |held| &mut held.work);
         let mut places = Vec::with_capacity(answers.len());
         for (interrupt, _) in &answers {
             let place = work.asks.iter().position(|ask| ask.id == *interrupt);
@@ -113,7 +116,9 @@ impl Store {
         for (place, (_, answer)) in places.into_iter().zip(answers) {
             work.asks[place].answer = Some(answer);
         }
-        Ok(())
+        let work = work.clone();
+        let head = head.ok_or_else(|| Self::missing(thread, "its head"))?;
+        Ok(Answered::OnHead { head: self.checkpoints[head].checkpoint.id, work })
     }
 
     /// Answers the overdue questions of `graph` with their defaults, and returns them by thread.

@@ -48,6 +48,10 @@ impl Checkpoints {
         self.0.push(Some(stored));
     }
 
+    fn pop(&mut self) {
+        self.0.pop();
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Stored)> {
         self.0.iter().enumerate().filter_map(|(index, stored)| stored.as_ref().map(|stored| (index, stored)))
     }
@@ -257,11 +261,11 @@ impl Store {
     fn size_after(
         &self,
         known: Option<StateSize>,
-        commit: &Commit,
+        thread: &ThreadId,
+        checkpoint: &Arc<Checkpoint>,
         parent: Option<usize>,
         limits: &SizeLimits,
     ) -> Result<StateSize, StoreError> {
-        let checkpoint = &commit.checkpoint;
         let limits = limits.to_write();
         if let Some(mut size) = known {
             size.follow(&checkpoint.changes);
@@ -277,7 +281,7 @@ impl Store {
             Err(StoreError::Corrupt { .. }) => return Ok(StateSize::default()),
             Err(error) => return Err(error),
         };
-        let place = || alloc::format!("the state of thread {} at step {}", commit.thread, checkpoint.step);
+        let place = || alloc::format!("the state of thread {thread} at step {}", checkpoint.step);
         size.check(&limits).map_err(|excess| StoreError::TooLarge { place: place(), excess })?;
         Ok(size)
     }
@@ -304,8 +308,8 @@ impl Store {
             return Ok(Outcome::Conflict(None));
         }
         // Ids sort by time, so a new id is nearly always greater than all others, and needs no lookup.
-        let id = commit.checkpoint.id;
-        if self.newest >= Some(id) && self.by_id.contains_key(&id) {
+        let is_taken = |id| self.newest >= Some(id) && self.by_id.contains_key(&id);
+        if is_taken(commit.checkpoint.id) || is_taken(commit.first().id) {
             return Ok(self.lost(&commit, head));
         }
         if let (Some(known), Some(held)) = (commit.recorded, held)
@@ -313,50 +317,82 @@ impl Store {
         {
             return Ok(Outcome::Outrun(held.head, commit.thread));
         }
-        let parent = match commit.checkpoint.parent {
+        let first = commit.first();
+        let parent = match first.parent {
             None => None,
             parent if parent == commit.expected => head,
             Some(parent) => {
                 Some(*self.by_id.get(&parent).ok_or_else(|| Self::missing(&commit.thread, parent))?)
             }
         };
-        self.check_registered(&commit.checkpoint, parent)?;
+        self.check_registered(first, parent)?;
         commit.check(limits)?;
+        let goes_on = parent.is_some() && parent == head && first.source != Source::Input;
         let known = self.known_size(&commit, parent);
-        let size = self.size_after(known, &commit, parent, limits)?;
+        let size = self.size_after(known, &commit.thread, commit.first(), parent, limits)?;
+        let (index, size) = self.put(&commit, parent, size, limits)?;
 
-        let index = self.checkpoints.len();
-        self.by_id.insert(id, index);
-        self.newest = self.newest.max(Some(id));
-        let carried = commit.carried.map(|carried| *carried);
-        match self.threads.get_mut(&commit.thread) {
+        let Commit { thread, graph, carried, .. } = commit;
+        let carried = carried.map(|carried| *carried).unwrap_or_default();
+        match self.threads.get_mut(&thread) {
             Some(held) => {
-                if !held.work.is_empty() {
-                    let mut work = core::mem::take(&mut held.work);
-                    if parent == Some(held.head) && commit.checkpoint.source != Source::Input {
-                        settle(&mut work);
-                    } else {
-                        discard(&mut work);
-                    }
-                    if !work.is_empty() {
-                        held.past.insert(held.head, work);
-                    }
+                let mut work = core::mem::replace(&mut held.work, carried);
+                if goes_on {
+                    settle(&mut work);
+                } else {
+                    discard(&mut work);
+                }
+                if !work.is_empty() {
+                    held.past.insert(held.head, work);
                 }
                 held.head = index;
                 held.size = Some(size);
-                if let Some(carried) = carried {
-                    held.work = carried;
-                }
             }
-            None => {
-                let work = carried.unwrap_or_default();
-                let thread = Thread::new(commit.graph, index, work, Some(size));
-                self.threads.insert(commit.thread.clone(), thread);
+            None => drop(self.threads.insert(thread, Thread::new(graph, index, carried, Some(size)))),
+        }
+        Ok(Outcome::New)
+    }
+
+    /// Adds the checkpoints of a commit. `size` is that of the state at the first one. Returns the place of the last one,
+    /// and the size there.
+    fn put(
+        &mut self,
+        commit: &Commit,
+        parent: Option<usize>,
+        size: StateSize,
+        limits: &SizeLimits,
+    ) -> Result<(usize, StateSize), StoreError> {
+        let Commit { thread, input, checkpoint, emitted, .. } = commit;
+        let mut stored = Stored {
+            checkpoint: checkpoint.clone(),
+            thread: thread.clone(),
+            parent,
+            emitted: emitted.clone(),
+        };
+        let Some(input) = input else { return Ok((self.push(stored), size)) };
+        let below = Stored { checkpoint: input.clone(), thread: thread.clone(), parent, emitted: Vec::new() };
+        let below = self.push(below);
+        let known = Some(size).filter(|_| input.schema == checkpoint.schema);
+        let registered = self.check_registered(checkpoint, Some(below));
+        match registered.and_then(|()| self.size_after(known, thread, checkpoint, Some(below), limits)) {
+            Ok(size) => {
+                stored.parent = Some(below);
+                Ok((self.push(stored), size))
+            }
+            Err(error) => {
+                self.by_id.remove(&input.id);
+                self.checkpoints.pop();
+                Err(error)
             }
         }
-        let Commit { thread, checkpoint, emitted, .. } = commit;
-        self.checkpoints.push(Stored { checkpoint, thread, parent, emitted });
-        Ok(Outcome::New)
+    }
+
+    fn push(&mut self, stored: Stored) -> usize {
+        let (index, id) = (self.checkpoints.len(), stored.checkpoint.id);
+        self.by_id.insert(id, index);
+        self.newest = self.newest.max(Some(id));
+        self.checkpoints.push(stored);
+        index
     }
 
     /// Takes the size of the state on which a commit builds; `None` if it must be computed.
@@ -364,7 +400,7 @@ impl Store {
         let Some(parent) = parent else { return Some(StateSize::default()) };
         let held = self.threads.get_mut(&commit.thread).filter(|held| held.head == parent)?;
         let schema = self.checkpoints[parent].checkpoint.schema;
-        held.size.take().filter(|_| schema == commit.checkpoint.schema)
+        held.size.take().filter(|_| schema == commit.first().schema)
     }
 
     /// Returns `true` if this is the thread of a subgraph and the thread above it was deleted.
@@ -383,7 +419,7 @@ impl Store {
         let winner = head.and_then(|head| {
             self.path(head).find(|&index| {
                 let stored = &self.checkpoints[index];
-                stored.thread == commit.thread && stored.checkpoint.parent == commit.checkpoint.parent
+                stored.thread == commit.thread && stored.checkpoint.parent == commit.first().parent
             })
         });
         match winner {

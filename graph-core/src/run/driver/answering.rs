@@ -4,12 +4,13 @@ use std::vec::Vec;
 
 use super::order::Answers;
 use super::subgraph::questions::check_open_below;
-use crate::checkpoint::{AskRecord, CheckpointerExt, Loaded, StoreError};
+use crate::checkpoint::{AskRecord, StoreError};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::questions::answered_by_deadline;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::Json;
 
 /// Checks answers against their questions and stores them. Returns the thread with the answers, and the ids of the
@@ -17,13 +18,14 @@ use crate::state::Json;
 pub(crate) async fn answer(
     runtime: &Runtime,
     thread: &ThreadId,
-    loaded: Option<Loaded>,
+    head: Option<ThreadHead>,
     answers: &Answers,
-) -> Result<(Loaded, Vec<InterruptId>), RunError> {
+) -> Result<(ThreadHead, Vec<InterruptId>), RunError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-    let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
-    let open: Vec<&AskRecord> = loaded.asks.iter().filter(|ask| ask.is_open()).collect();
-    let answers = addressed(thread, &loaded, &open, answers)?;
+    let nothing = || RunError::NothingToResume { thread: thread.clone() };
+    let head = head.ok_or_else(nothing)?;
+    let open: Vec<&AskRecord> = head.work.asks.iter().filter(|ask| ask.is_open()).collect();
+    let answers = addressed(thread, &head.work.asks, &open, answers)?;
     for (interrupt, value) in &answers {
         // The store rejects an answer to a question that is not open, because it knows the reason.
         let Some(ask) = open.iter().find(|ask| ask.id == *interrupt) else {
@@ -31,20 +33,18 @@ pub(crate) async fn answer(
         };
         check_answer(&runtime.program, ask, value)?;
         if !ask.path.is_empty() {
-            check_open_below(&**saver, thread, &loaded.effects, ask).await?;
+            check_open_below(&**saver, thread, &head.work.effects, ask).await?;
         }
     }
     let answered = answers.iter().map(|(interrupt, _)| *interrupt).collect();
-    saver.answer_all(thread, answers).await?;
-    let loaded = runtime.refreshed(thread, loaded).await?;
-    let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
-    Ok((loaded, answered))
+    let head = runtime.answered(thread, head, answers).await?;
+    Ok((head.ok_or_else(nothing)?, answered))
 }
 
 /// Returns the answers with the questions that they belong to.
 fn addressed(
     thread: &ThreadId,
-    loaded: &Loaded,
+    asks: &[AskRecord],
     open: &[&AskRecord],
     answers: &Answers,
 ) -> Result<Vec<(InterruptId, Json)>, RunError> {
@@ -52,7 +52,7 @@ fn addressed(
         (Answers::Broken(reason), _) => {
             Err(RunError::Encode { what: "the answer".into(), reason: reason.clone() })
         }
-        (Answers::Only(_), []) => Err(match answered_by_deadline(&loaded.asks) {
+        (Answers::Only(_), []) => Err(match answered_by_deadline(asks) {
             Some(interrupt) => StoreError::AlreadyAnswered(interrupt).into(),
             None => RunError::NothingAsked { thread: thread.clone() },
         }),

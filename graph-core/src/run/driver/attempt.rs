@@ -12,13 +12,13 @@ use tokio::time::Sleep;
 
 use super::basis::Basis;
 use super::cached;
-use super::current_state::CurrentState;
 use super::timers::Timers;
 use crate::caught::{caught, dropped};
 use crate::checkpoint::{AskRecord, FailureRecord, Handled};
 use crate::error::{EffectError, NodeError, NodeErrorKind, Timeout};
 use crate::graph::{END, NodeId, NodeProgram, Program, Target, Targets};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
+use crate::run::runtime::current_state::CurrentState;
 use crate::state::{CodecError, ErasedState};
 
 /// An attempt of a task. It works like a future, but borrows shared data at each poll.

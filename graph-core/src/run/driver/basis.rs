@@ -5,9 +5,9 @@ use std::vec::Vec;
 
 use spin::Mutex;
 
-use super::current_state::CurrentState;
 use crate::error::NodeError;
 use crate::node::Done;
+use crate::run::runtime::current_state::CurrentState;
 use crate::state::{ErasedState, ErasedUpdate, Indexes, Lifetime, Schema};
 
 /// The state on which the branches of a task decide, before the task's own writes.

@@ -1,5 +1,6 @@
 //! The start of a run: turns a request and the thread's head into the machine's first event.
 
+use std::boxed::Box;
 use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use alloc::string::ToString;
 use spin::Mutex;
 
 use super::answering::answer;
-use super::current_state::CurrentState;
 use super::drive::Driver;
 use super::edit::branch;
 use super::idempotency::GivenInput;
@@ -20,20 +20,21 @@ use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::delta::Delta;
 use super::subgraph::surroundings::{Stopped, Surroundings};
-use crate::checkpoint::{At, Loaded, Recorded, TaskResult};
+use crate::checkpoint::{Checkpoint, Recorded, TaskResult};
 use crate::engine::barrier::set_fields;
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored, TaskNumber};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
-use crate::id::{RunId, TaskId};
+use crate::id::{CheckpointId, RunId, TaskId};
 use crate::node::{Around, CustomSink, Done, Record, Revoked, RunCell};
 use crate::run::runtime::ambient::AmbientClock;
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::event::EventLog;
-use crate::run::runtime::field_map::{FieldMap, state_of};
+use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::redact;
 use crate::run::runtime::shared::Runtime;
-use crate::state::{Json, LoggedWrite};
+use crate::run::runtime::thread_head::{HeadValues, ThreadHead};
+use crate::state::{ErasedUpdate, Json, LoggedWrite};
 use crate::store::Store;
 
 /// Carries out a caller's order, from reading the thread to the end of the run.
@@ -53,36 +54,36 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
 /// Carries out an order after its lease, if any, was acquired.
 pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
     let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut order;
-    runtime.register().await?;
     if let Verb::Rerun(original) = verb {
-        branch(&runtime, thread, original).await?;
+        runtime.registered(branch(&runtime, thread, original)).await?;
         *verb = Verb::Resume;
     }
     let run = RunId(runtime.ambient.id());
     let observers: Vec<_> = runtime.observers.iter().cloned().chain(take(observers)).collect();
     let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers, queue.take());
     let has_input = matches!(verb, Verb::Input { .. });
-    let mut loaded = match &runtime.saver {
-        Some(_) if has_input => runtime.load(thread, At::Head).await?,
-        Some(_) => runtime.load_on_time(thread).await?,
+    let mut head = match &runtime.saver {
+        Some(_) if has_input => runtime.registered(runtime.load_head(thread)).await?,
+        Some(_) => runtime.registered(runtime.load_on_time(thread)).await?,
         None if has_input => None,
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
     if let Some(key) = key {
-        loaded = runtime.continued(thread, key, verb, loaded).await?;
+        head = runtime.continued(thread, key, verb, head).await?;
         key.add_to(metadata);
-    } else if let (false, Some(loaded)) = (has_input, &loaded) {
-        metadata.extend(loaded.checkpoint.of_request());
+    } else if let (false, Some(head)) = (has_input, &head) {
+        metadata.extend(head.checkpoint.of_request());
     }
     if let Verb::Answer(answers) = verb {
         // This is checked before the answer is stored, because an answer is used once.
-        if let Some(loaded) = &loaded {
-            runtime.check_change(thread, &loaded.checkpoint, false)?;
+        if let Some(head) = &head {
+            runtime.check_change(thread, &head.checkpoint, false)?;
         }
-        let (with_answers, to) = answer(&runtime, thread, loaded, answers).await?;
-        (loaded, *answered) = (Some(with_answers), to);
+        let (with_answers, to) = answer(&runtime, thread, head, answers).await?;
+        (head, *answered) = (Some(with_answers), to);
     }
-    perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
+    let beginning = Beginning { run, log, head, is_unread: false, delta: None, around: None };
+    perform(runtime, order, beginning).await
 }
 
 /// The data with which a run begins, in addition to its order.
@@ -90,7 +91,9 @@ pub(crate) struct Beginning {
     pub(crate) run: RunId,
     pub(crate) log: Option<Arc<EventLog>>,
     /// The thread's head, answers included.
-    pub(crate) loaded: Option<Loaded>,
+    pub(crate) head: Option<ThreadHead>,
+    /// `true` if the thread was not read, because only another driver of the run can have begun it.
+    pub(crate) is_unread: bool,
     /// Collects the writes that a subgraph returns.
     pub(crate) delta: Option<Delta>,
     /// The attempt that runs it, if it is a subgraph.
@@ -103,41 +106,44 @@ pub(crate) async fn perform(
     order: Order,
     beginning: Beginning,
 ) -> Result<Ended, RunError> {
-    let Beginning { run, log, loaded, delta, around } = beginning;
+    let Beginning { run, log, head, is_unread, delta, around } = beginning;
     let (mut driver, verb) = driver(&runtime, order, run, log, around)?;
     let thread = driver.cell.thread.clone();
     driver.delta = delta;
-    if let Some(loaded) = &loaded {
-        runtime.check_change(&thread, &loaded.checkpoint, matches!(verb, Verb::Input { .. }))?;
+    driver.is_unread = is_unread;
+    // The thread of a subgraph is run once.
+    driver.keeps_head = driver.cell.around.is_none() && runtime.keeps_heads();
+    if let Some(head) = &head {
+        runtime.check_change(&thread, &head.checkpoint, matches!(verb, Verb::Input { .. }))?;
     }
-    let begin = match (verb, loaded) {
+    let begin = match (verb, head) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
-        (Verb::Input { update, .. }, loaded) => {
+        (Verb::Input { update, .. }, head) => {
             let writes = if driver.logs() {
                 update.encode().map_err(|reason| RunError::Encode { what: "the input".into(), reason })?
             } else {
                 Vec::new()
             };
-            let last_step = loaded.as_ref().map(|loaded| loaded.checkpoint.step);
+            let last_step = head.as_ref().map(|head| head.checkpoint.step);
             if driver.cell.around.is_none() {
                 let (run, step) = (driver.cell.run, last_step.map_or(-1, |last| last + 1));
                 driver.given.get_or_insert(GivenInput::Of { run, step });
             }
-            if let Some(loaded) = loaded {
-                driver.stand_on(&loaded)?;
+            if let Some(head) = head {
+                driver.stand_on(&head.checkpoint, head.values)?;
             }
             driver.input = Some(Done { update: Some(update), writes, ..Done::default() });
             Begin::Input { last_step }
         }
-        (Verb::Task(task), Some(loaded)) => {
-            let number = pending(&loaded, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
-            let restored = driver.restore(loaded)?;
+        (Verb::Task(task), Some(head)) => {
+            let number = pending(&head.checkpoint, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
+            let restored = driver.restore(head)?;
             if restored.finished.iter().any(|(finished, _)| *finished == number) {
                 return Err(ThreadError::TaskRecorded { thread, task }.into());
             }
             Begin::Task(restored, number)
         }
-        (_, Some(loaded)) => Begin::Resume(driver.restore(loaded)?),
+        (_, Some(head)) => Begin::Resume(driver.restore(head)?),
         (_, None) => return Err(RunError::NothingToResume { thread }),
     };
     let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
@@ -206,59 +212,65 @@ pub(crate) fn driver(
 
 impl Driver {
     /// Uses a checkpoint's state as that of the last barrier.
-    fn stand_on(&mut self, loaded: &Loaded) -> Result<(), ThreadError> {
+    fn stand_on(&mut self, checkpoint: &Arc<Checkpoint>, values: HeadValues) -> Result<(), ThreadError> {
         let program = &self.runtime.program;
-        let (state, older) = state_of(program, loaded)?;
+        let (state, older) = values.state(program, checkpoint.id)?;
         // The fields are found by their values, because an edit or an input may have come in between.
         self.base.ephemeral = set_fields(&*state, &*program.initial, &self.runtime.one_step_fields);
-        self.base.state = CurrentState::new(state);
+        self.base.state = state;
         self.base.older = older;
-        self.cell.kept.lock().clone_from(&loaded.checkpoint.frontier.kept);
-        self.base.checkpoint = Some(loaded.checkpoint.id);
-        self.base.step = loaded.checkpoint.step;
+        self.cell.kept.lock().clone_from(&checkpoint.frontier.kept);
+        self.base.checkpoint = Some(checkpoint.id);
+        self.base.step = checkpoint.step;
+        self.base.stored = Some(Arc::clone(checkpoint));
+        self.base.is_last = false;
         Ok(())
     }
 
     /// Restores a checkpoint with its unfinished work.
-    pub(crate) fn restore(&mut self, loaded: Loaded) -> Result<Restored, RunError> {
+    pub(crate) fn restore(&mut self, head: impl Into<ThreadHead>) -> Result<Restored, RunError> {
+        let head: ThreadHead = head.into();
+        let program = Arc::clone(&self.runtime.program);
+        let fields = FieldMap::new(head.schema(&program), &program.schema);
+        let version = head.schema(&program).version;
+        let ThreadHead { checkpoint, work, values } = head;
         let mut ours = Vec::new();
-        if self.base.checkpoint == Some(loaded.checkpoint.id) {
+        if self.base.checkpoint == Some(checkpoint.id) {
             // The same superstep is repeated. Tasks that this run finished stay finished, even if no result was
             // recorded.
             ours = std::mem::take(&mut self.superstep.slots);
         } else {
-            self.stand_on(&loaded)?;
+            self.stand_on(&checkpoint, values)?;
         }
-        self.superstep.recorded = Recorded::of(&loaded.results, &loaded.effects);
-        let program = Arc::clone(&self.runtime.program);
-        let fields = FieldMap::new(&loaded.schema, &program.schema);
+        self.superstep.recorded = Recorded::of(&work.results, &work.effects);
+        let stored = Stored { program: &program, checkpoint: checkpoint.id, version, fields: &fields };
         let decode = |node: NodeId, json: &Json| match &program.node(node).description.input {
             Some(input) => (input.decode)(json),
             None => Err(crate::state::CodecError::new("the node takes no input any more")),
         };
-        let frontier = &loaded.checkpoint.frontier;
+        let frontier = &checkpoint.frontier;
         let (tasks, joins) = restore(&program.topology, frontier, decode).map_err(ThreadError::from)?;
         self.superstep.slots.clear();
         self.superstep.slots.resize_with(tasks.len(), Slot::default);
         // Results are looked up by task, because a wide superstep has as many results as tasks.
-        let results: HashMap<_, _> = loaded.results.iter().map(|result| (result.task, result)).collect();
-        let mut asks = by_task(&loaded.asks, |ask| ask.task);
-        let mut effects = by_task(&loaded.effects, |effect| effect.id.task);
-        let failures: HashMap<_, _> = loaded.failures.iter().map(|failure| (failure.task, failure)).collect();
+        let results: HashMap<_, _> = work.results.iter().map(|result| (result.task, result)).collect();
+        let mut asks = by_task(&work.asks, |ask| ask.task);
+        let mut effects = by_task(&work.effects, |effect| effect.id.task);
+        let failures: HashMap<_, _> = work.failures.iter().map(|failure| (failure.task, failure)).collect();
         let (mut finished, mut failed) = (Vec::new(), Vec::new());
         for ((planned, next), (slot, position)) in
             tasks.iter().zip(&frontier.tasks).zip(self.superstep.slots.iter_mut().zip(TaskNumber::all()))
         {
             if planned.node == NodeId::START {
-                self.input = Some(stored_input(&program, &loaded, &fields, next.input.as_ref())?);
+                self.input = Some(stored.input(next.input.as_ref())?);
                 continue;
             }
-            let task = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
+            let task = next.id(checkpoint.id, checkpoint.step);
             slot.rare().asks = asks.remove(&task).unwrap_or_default();
             slot.rare().effects = effects.remove(&task).unwrap_or_default();
             // Writes of another version of the state cannot be mapped, so the task runs again, with its journal.
             if let Some(result) = results.get(&task).filter(|result| fields.carries(&result.writes)) {
-                slot.output = Some(stored_output(&program, &loaded, &fields, result)?);
+                slot.output = Some(stored.output(result)?);
                 slot.targets.clone_from(&result.targets);
                 restore_emitted(
                     &mut self.recorder,
@@ -288,13 +300,12 @@ impl Driver {
                 finished.push((position, if instead { targets.instead() } else { targets }));
             }
         }
-        Ok(Restored { step: loaded.checkpoint.step, tasks, joins, finished, failed })
+        Ok(Restored { step: checkpoint.step, tasks, joins, finished, failed })
     }
 }
 
 /// Returns the position of a task among the next ones, unless it is START.
-fn pending(loaded: &Loaded, task: TaskId) -> Option<TaskNumber> {
-    let Loaded { checkpoint, .. } = loaded;
+fn pending(checkpoint: &Checkpoint, task: TaskId) -> Option<TaskNumber> {
     let mut next = TaskNumber::all().zip(&checkpoint.frontier.tasks);
     let found = next.find(|(_, next)| next.id(checkpoint.id, checkpoint.step) == task);
     found.filter(|(_, next)| !next.node.is_start() && !next.node.is_end()).map(|(number, _)| number)
@@ -308,38 +319,50 @@ fn by_task<T: Clone>(records: &[T], task: impl Fn(&T) -> TaskId) -> HashMap<Task
     grouped
 }
 
-fn stored_input(
-    program: &Program,
-    loaded: &Loaded,
-    fields: &FieldMap,
-    input: Option<&Json>,
-) -> Result<Done, RunError> {
-    let broken =
-        |reason| ThreadError::Decode { checkpoint: loaded.checkpoint.id, field: "the input".into(), reason };
-    let writes = input.map(Json::decode::<Vec<LoggedWrite>>).transpose().map_err(broken)?.unwrap_or_default();
-    if !fields.carries(&writes) {
-        return Err(ThreadError::other_version("the input that waits", program, loaded).into());
-    }
-    let writes = fields.own_writes(&writes);
-    let told = |reason| redact::reason(reason, writes.iter().map(|write| write.field), &program.schema);
-    let update = program.initial.decode_update(&writes).map_err(|reason| broken(told(reason)))?;
-    Ok(Done { update: Some(update), writes, ..Done::default() })
+/// Reads what a checkpoint's schema has stored into updates of the program.
+struct Stored<'p> {
+    program: &'p Program,
+    checkpoint: CheckpointId,
+    /// The version of the state.
+    version: u32,
+    fields: &'p FieldMap,
 }
 
-fn stored_output(
-    program: &Program,
-    loaded: &Loaded,
-    fields: &FieldMap,
-    result: &TaskResult,
-) -> Result<Done, ThreadError> {
-    let writes = fields.own_writes(&result.writes);
-    let update = program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
-        checkpoint: loaded.checkpoint.id,
-        field: std::format!("the result of node {}", result.node),
-        reason: redact::reason(reason, writes.iter().map(|write| write.field), &program.schema),
-    })?;
-    let TaskResult { route, kept, handled, .. } = result.clone();
-    Ok(Done::stored(update, writes, Record { route, kept, handled, ..Record::default() }))
+impl Stored<'_> {
+    fn input(&self, input: Option<&Json>) -> Result<Done, RunError> {
+        let broken =
+            |reason| ThreadError::Decode { checkpoint: self.checkpoint, field: "the input".into(), reason };
+        let writes =
+            input.map(Json::decode::<Vec<LoggedWrite>>).transpose().map_err(broken)?.unwrap_or_default();
+        if !self.fields.carries(&writes) {
+            let what = "the input that waits";
+            return Err(ThreadError::other_version(what, self.program, self.checkpoint, self.version).into());
+        }
+        self.update(&writes, "the input")
+            .map(|(update, writes)| Done { update: Some(update), writes, ..Done::default() })
+            .map_err(RunError::from)
+    }
+
+    fn output(&self, result: &TaskResult) -> Result<Done, ThreadError> {
+        let (update, writes) =
+            self.update(&result.writes, &std::format!("the result of node {}", result.node))?;
+        let TaskResult { route, kept, handled, .. } = result.clone();
+        Ok(Done::stored(update, writes, Record { route, kept, handled, ..Record::default() }))
+    }
+
+    fn update(
+        &self,
+        writes: &[LoggedWrite],
+        field: &str,
+    ) -> Result<(Box<dyn ErasedUpdate>, Vec<LoggedWrite>), ThreadError> {
+        let writes = self.fields.own_writes(writes);
+        let update = self.program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
+            checkpoint: self.checkpoint,
+            field: field.into(),
+            reason: redact::reason(reason, writes.iter().map(|write| write.field), &self.program.schema),
+        })?;
+        Ok((update, writes))
+    }
 }
 
 fn stored_targets(

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::drive::Driver;
 use super::slot::Slot;
-use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
+use crate::checkpoint::{At, Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::{Barrier, Event, restore};
 use crate::graph::NodeId;
@@ -15,6 +15,7 @@ use crate::id::{CheckpointId, NodeName};
 use crate::node::Record;
 use crate::run::runtime::error::RunError;
 use crate::run::runtime::event::EventKind;
+use crate::run::runtime::outcome::InputStatus;
 use crate::state::{Change, CodecError, ErasedUpdate, FieldId, Json, Op, caught};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,7 @@ impl Driver {
     pub(crate) async fn commit(&mut self, barrier: Box<Barrier>) -> Result<(), RunError> {
         let committed = match self.merge_superstep(&barrier) {
             Ok(None) => Committed::New,
-            Ok(Some(checkpoint)) => self.store(checkpoint).await?,
+            Ok(Some(checkpoint)) => self.store(checkpoint, barrier.is_last()).await?,
             Err(error) => {
                 self.unmergeable = Some(error);
                 self.machine.handle(Event::Unmergeable(barrier));
@@ -166,7 +167,7 @@ impl Driver {
             restore::store(&program.topology, barrier.next(), self.machine.joins()).map_err(codec)?;
         frontier.kept.clone_from(&self.cell.kept.lock());
         if barrier.source == Source::Input {
-            self.store_input(&mut frontier)?;
+            self.put_input(&mut frontier)?;
         }
         let tasks = barrier.ran().zip(&mut self.superstep.slots).map(|(node, slot)| {
             let mut targets: Vec<NodeName> = Vec::new();
@@ -194,7 +195,7 @@ impl Driver {
         }))
     }
 
-    fn store_input(&self, frontier: &mut Frontier) -> Result<(), RunError> {
+    fn put_input(&self, frontier: &mut Frontier) -> Result<(), RunError> {
         let input = self.input.as_ref().expect("a run that begins with an input has one");
         let start = frontier.tasks.iter_mut().find(|task| task.node.is_start());
         let start = start.expect("an input checkpoint leads to START");
@@ -203,10 +204,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Stores the checkpoint of the superstep, durably.
-    async fn store(&mut self, checkpoint: Arc<Checkpoint>) -> Result<Committed, RunError> {
+    /// Stores the checkpoint of the superstep, durably. That of an input waits for START's, so that a run waits for the
+    /// store once before its first node.
+    async fn store(&mut self, checkpoint: Arc<Checkpoint>, is_last: bool) -> Result<Committed, RunError> {
         let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
-        let commit = Commit {
+        let mut commit = Commit {
             thread: self.cell.thread.clone(),
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base.checkpoint,
@@ -214,11 +216,25 @@ impl Driver {
             carried: self.as_nodes.as_ref().map(|as_nodes| {
                 Box::new(as_nodes.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
             }),
+            input: None,
             checkpoint,
             emitted: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.take(step)),
+            is_last,
         };
-        let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
-        let committed = saver.commit(commit).await?;
+        let committed = if source == Source::Input {
+            self.waiting_input = Some(Box::new(commit));
+            Committed::New
+        } else {
+            if let Some(input) = self.waiting_input.take() {
+                commit = Commit {
+                    expected: input.expected,
+                    recorded: input.recorded,
+                    input: Some(input.checkpoint),
+                    ..commit
+                };
+            }
+            self.send(commit).await?
+        };
         match committed {
             Committed::New | Committed::Already => {
                 self.base.checkpoint = Some(id);
@@ -231,6 +247,53 @@ impl Driver {
             Committed::Adopt(_) | Committed::Conflict { .. } => {}
         }
         Ok(committed)
+    }
+
+    /// Stores the checkpoint of the input alone, because START did not reach its barrier.
+    pub(crate) async fn store_input(&mut self) -> Result<(), RunError> {
+        let Some(commit) = self.waiting_input.take() else { return Ok(()) };
+        match self.send(*commit).await? {
+            Committed::New | Committed::Already => Ok(()),
+            Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
+                let thread = self.cell.thread.clone();
+                Err(RunError::Superseded { thread, input: InputStatus::NotGiven })
+            }
+        }
+    }
+
+    /// Sends a commit to the store. Reports the events that waited for it once it is stored.
+    async fn send(&mut self, commit: Commit) -> Result<Committed, RunError> {
+        let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
+        let (input, checkpoint) = (commit.input.clone(), Arc::clone(&commit.checkpoint));
+        let (is_first, is_last) = (commit.expected.is_none(), commit.is_last);
+        let committed = saver.commit(commit).await;
+        let mut untold = self.untold.take();
+        if committed.is_err() {
+            // START ran, and it is not known if the input is stored.
+            untold.retain(|event| !matches!(event, EventKind::CheckpointSaved { .. }));
+            untold.drain(..).for_each(|event| self.tell(event));
+        }
+        let committed = committed?;
+        match committed {
+            Committed::New | Committed::Already => {
+                let changes = input.iter().chain([&checkpoint]).flat_map(|stored| &stored.changes);
+                self.base.state.follow(changes);
+                // What START merged before its routing failed is not stored with its input.
+                if checkpoint.source != Source::Input {
+                    self.base.state.stored();
+                }
+                self.base.is_last = is_last;
+                self.base.stored = Some(checkpoint);
+                untold.into_iter().for_each(|event| self.tell(event));
+                Ok(committed)
+            }
+            // The driver that began the thread first continues it, or has crashed.
+            Committed::Conflict { .. } if self.is_unread && is_first => {
+                let begun = self.runtime.load(&self.cell.thread, At::Head).await?;
+                Ok(begun.map_or(committed, |head| Committed::Adopt(Box::new(head))))
+            }
+            committed => Ok(committed),
+        }
     }
 
     /// Reports a completed barrier. At the barrier of an input, the input has changed nothing yet.

@@ -1,8 +1,9 @@
 //! The driver, which carries out the machine's commands. It is the one loop of run, resume, answer and fork.
 
 use std::boxed::Box;
+use std::cell::RefCell;
 use std::future::pending;
-use std::mem::take;
+use std::mem::{replace, take};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use futures_util::stream::FuturesUnordered;
 
 use super::attempt::Attempt;
 use super::basis::{Basis, Copies};
-use super::current_state::CurrentState;
 use super::edit::AsNodes;
 use super::idempotency::GivenInput;
 use super::order::{Ended, Stops};
@@ -24,15 +24,18 @@ use super::spans::Span;
 use super::step_clock::StepClock;
 use super::subgraph::delta::Delta;
 use super::tasks::{Running, Tasks};
-use crate::checkpoint::{At, Loaded, Recorded, StoreError};
+use crate::checkpoint::{At, Checkpoint, Commit, Loaded, Recorded, StoreError};
 use crate::engine::{Begin, Command, Event, Head, Machine, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::CheckpointId;
 use crate::node::{Done, ErasedTask, RunCell, TaskCell, TaskFacts};
+use crate::run::runtime::current_state::CurrentState;
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::event::{EventKind, EventLog};
 use crate::run::runtime::field_map::FieldMap;
+use crate::run::runtime::heads::KeptHead;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::{ErasedState, FieldId};
 
 /// A record that is being stored. Its result is `true` if the record counts.
@@ -63,12 +66,25 @@ pub(crate) struct Driver {
     pub(crate) as_nodes: Option<Box<AsNodes>>,
     /// The reason why the superstep could not be merged.
     pub(crate) unmergeable: Option<RunError>,
+    /// The commit of the run's input, which waits to be stored together with START's.
+    pub(crate) waiting_input: Option<Box<Commit>>,
+    /// The events since then: they are told when the input is stored.
+    pub(crate) untold: RefCell<Vec<EventKind>>,
+    /// `true` if the thread was not read, because only another driver of the run can have begun it.
+    pub(crate) is_unread: bool,
+    /// `true` if the thread's head is left in memory for the next run.
+    pub(crate) keeps_head: bool,
 }
 
 /// The last barrier, on which the running superstep is based.
 pub(crate) struct Base {
-    /// The checkpoint; `None` without a saver, and before the first one.
+    /// The checkpoint; `None` without a saver, and before the first one. That of an input may still
+    /// [wait](Driver::waiting_input) to be stored.
     pub(crate) checkpoint: Option<CheckpointId>,
+    /// The last checkpoint that was read or stored.
+    pub(crate) stored: Option<Arc<Checkpoint>>,
+    /// `true` if that was stored as the [last](Commit::is_last) one.
+    pub(crate) is_last: bool,
     pub(crate) step: i64,
     pub(crate) state: CurrentState,
     /// The fields that live for one superstep and are set. The next barrier resets them.
@@ -135,6 +151,8 @@ impl Driver {
             stops,
             base: Base {
                 checkpoint: None,
+                stored: None,
+                is_last: false,
                 step: -1,
                 state: CurrentState::new(state),
                 ephemeral: Vec::new(),
@@ -154,6 +172,10 @@ impl Driver {
             delta: None,
             as_nodes: None,
             unmergeable: None,
+            waiting_input: None,
+            untold: RefCell::default(),
+            is_unread: false,
+            keeps_head: false,
         }
     }
 
@@ -175,6 +197,7 @@ impl Driver {
             }
             result => result,
         };
+        self.waiting_input = None;
         // If the store fails, the run ends while tasks are still running.
         self.cell.revoke();
         drop(self.tasks.abort(&self.base.state).await);
@@ -182,7 +205,22 @@ impl Driver {
             Ok(ended) => self.emit(|_| EventKind::RunFinished { status: ended.status.clone() }),
             Err(error) => self.emit(|_| EventKind::RunFailed { message: std::format!("{error}") }),
         }
+        if self.keeps_head {
+            self.keep_head();
+        }
         result
+    }
+
+    /// Leaves the thread's head in memory for the next run, where the state is that of the last checkpoint.
+    fn keep_head(&mut self) {
+        if let Some(checkpoint) = self.base.stored.take()
+            && self.base.older.is_none()
+            && self.base.state.is_stored()
+        {
+            let initial = CurrentState::new(Arc::clone(&self.runtime.program.initial));
+            let state = replace(&mut self.base.state, initial);
+            self.runtime.heads.put(self.cell.thread.clone(), KeptHead { checkpoint, state });
+        }
     }
 
     /// Carries out the machine's commands until it stops.
@@ -191,6 +229,11 @@ impl Driver {
         self.superstep_begins();
         loop {
             while let Some(command) = self.machine.next_command() {
+                if self.waiting_input.is_some()
+                    && !matches!(command, Command::Run { .. } | Command::Commit(_))
+                {
+                    self.store_input().await?;
+                }
                 match command {
                     Command::Run { task } => self.start(task, 1, Duration::ZERO),
                     Command::Retry { task, attempt, after } => self.retry(task, attempt, after),
@@ -246,14 +289,15 @@ impl Driver {
 
     /// Continues from a checkpoint that another driver of this run wrote, or with results that it recorded.
     async fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
+        let head = ThreadHead::from(loaded);
         // State that this driver has merged but not stored does not count, and the other driver may be several
         // supersteps ahead.
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
-            && self.base.checkpoint != Some(loaded.checkpoint.id)
+            && self.base.checkpoint != Some(head.checkpoint.id)
         {
-            delta.read_anew(&**saver, &self.cell.thread, &loaded, &self.runtime.program).await?;
+            delta.read_anew(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
         }
-        let begin = Begin::Resume(self.restore(loaded)?);
+        let begin = Begin::Resume(self.restore(head)?);
         self.machine.handle(Event::Begin(begin));
         self.superstep_begins();
         Ok(())

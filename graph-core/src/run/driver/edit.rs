@@ -56,8 +56,7 @@ pub(crate) async fn branch(
 }
 
 async fn head(runtime: &Runtime, thread: &ThreadId) -> Result<Loaded, ThreadError> {
-    runtime.register().await?;
-    let loaded = runtime.load(thread, At::Head).await?;
+    let loaded = runtime.registered(runtime.load(thread, At::Head)).await?;
     loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))
 }
 
@@ -101,16 +100,23 @@ async fn store(
     let graph = runtime.program.topology.name().clone();
     let (thread, expected, checkpoint) = (thread.clone(), Some(expected), Arc::new(checkpoint));
     let carried = Some(Box::new(carried));
-    let (thread_id, emitted) = (thread.clone(), Vec::new());
-    let commit = Commit { thread: thread_id, graph, expected, recorded, checkpoint, carried, emitted };
+    let commit = Commit {
+        thread: thread.clone(),
+        graph,
+        expected,
+        recorded,
+        input: None,
+        checkpoint,
+        carried,
+        emitted: Vec::new(),
+        is_last: true,
+    };
     match saver.commit(commit).await? {
-        Committed::New | Committed::Already => {}
+        Committed::New | Committed::Already => Ok(id),
         Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
-            return Err(ThreadError::Superseded(thread));
+            Err(ThreadError::Superseded(thread))
         }
     }
-    saver.flush(&thread).await?;
-    Ok(id)
 }
 
 fn changes(
@@ -136,12 +142,18 @@ fn changes(
 /// fields, so it is converted to the program's schema.
 fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Frontier, ThreadError> {
     let codec = |reason: CodecError| ThreadError::Encode { what: "the edit".into(), reason };
-    let mut frontier = loaded.checkpoint.frontier.clone();
+    let old = &loaded.checkpoint;
+    let mut frontier = old.frontier.clone();
     for task in frontier.tasks.iter_mut().filter(|task| task.node.is_start()) {
         if let Some(input) = &mut task.input {
             let writes: Vec<LoggedWrite> = input.decode().map_err(codec)?;
             if !fields.carries(&writes) {
-                return Err(ThreadError::other_version("the input that waits", &runtime.program, loaded));
+                return Err(ThreadError::other_version(
+                    "the input that waits",
+                    &runtime.program,
+                    old.id,
+                    loaded.schema.version,
+                ));
             }
             *input = Json::encode(&fields.own_writes(&writes)).map_err(codec)?;
         }

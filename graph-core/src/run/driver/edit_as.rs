@@ -68,8 +68,7 @@ async fn restore(
     if thread.is_below() {
         return Err(RunError::Subgraph { thread: thread.clone() });
     }
-    runtime.register().await?;
-    let loaded = runtime.load(thread, At::Head).await?;
+    let loaded = runtime.registered(runtime.load(thread, At::Head)).await?;
     let mut order = Order::new(Verb::Resume, thread.clone());
     order.metadata = loaded.as_ref().map(|loaded| loaded.checkpoint.of_request()).unwrap_or_default();
     let (mut driver, _) = driver(runtime, order, RunId(runtime.ambient.id()), None, None)?;

@@ -63,10 +63,13 @@ impl Driver {
             && let Some(base) = self.base.checkpoint
             && ending != Ending::Superseded
         {
-            if !open.is_empty() {
+            let has_open = !open.is_empty();
+            if has_open {
                 saver.ask(&self.cell.thread, base, open).await?;
             }
-            saver.flush(&self.cell.thread).await?;
+            if has_open || !self.base.is_last {
+                saver.flush(&self.cell.thread).await?;
+            }
         }
         let status = match ending {
             Ending::Finished => {

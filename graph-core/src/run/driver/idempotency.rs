@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::order::{RequestKey, Verb};
-use crate::checkpoint::{At, Loaded, Summary};
+use crate::checkpoint::{At, Checkpoint, Summary};
 use crate::id::{CheckpointId, RunId, ThreadId};
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::history::History;
 use crate::run::runtime::outcome::InputStatus;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_head::ThreadHead;
 
 /// The input that a run was given.
 pub(crate) enum GivenInput {
@@ -46,23 +47,23 @@ fn input_waits(checkpoint: &Summary) -> bool {
 }
 
 impl Runtime {
-    /// Reduces a request with a key to its remaining work. `loaded` is the thread's head. Returns the checkpoint at
+    /// Reduces a request with a key to its remaining work. `head` is the thread's head. Returns the checkpoint at
     /// which the run begins.
     pub(crate) async fn continued(
         &self,
         thread: &ThreadId,
         key: &RequestKey,
         verb: &mut Verb,
-        loaded: Option<Loaded>,
-    ) -> Result<Option<Loaded>, RunError> {
+        head: Option<ThreadHead>,
+    ) -> Result<Option<ThreadHead>, RunError> {
         if key.is_empty() {
             return Err(RunError::EmptyKey { thread: thread.clone() });
         }
         if self.saver.is_none() {
             return Err(ThreadError::NoCheckpointer.into());
         }
-        let Some(head) = loaded else { return Ok(None) };
-        match self.find_input(thread, key, &head).await? {
+        let Some(head) = head else { return Ok(None) };
+        match self.find_input(thread, key, &head.checkpoint).await? {
             Found::Nowhere => Ok(Some(head)),
             Found::AtHead => {
                 *verb = Verb::Resume;
@@ -70,7 +71,7 @@ impl Runtime {
             }
             Found::Finished(at) => {
                 *verb = Verb::Resume;
-                Ok(self.load(thread, At::Id(at)).await?)
+                Ok(self.load(thread, At::Id(at)).await?.map(ThreadHead::from))
             }
             Found::GivenUp => {
                 let nothing = self.program.initial.decode_update(&[]);
@@ -86,12 +87,12 @@ impl Runtime {
         &self,
         thread: &ThreadId,
         key: &RequestKey,
-        head: &Loaded,
+        head: &Checkpoint,
     ) -> Result<Found, ThreadError> {
-        if key.is_in(&head.checkpoint.metadata) {
+        if key.is_in(&head.metadata) {
             return Ok(Found::AtHead);
         }
-        let Some(parent) = head.checkpoint.parent else { return Ok(Found::Nowhere) };
+        let Some(parent) = head.parent else { return Ok(Found::Nowhere) };
         let mut past = self.past(thread, At::Id(parent))?;
         while let Some(checkpoint) = past.next().await? {
             // An input that still waits in the past was discarded.

@@ -26,7 +26,6 @@ pub(crate) mod basis;
 pub(crate) mod begin;
 pub(crate) mod cached;
 mod commit;
-pub(crate) mod current_state;
 pub(crate) mod drive;
 pub(crate) mod edit;
 pub(crate) mod edit_as;

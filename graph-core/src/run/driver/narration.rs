@@ -12,8 +12,17 @@ use crate::run::runtime::stream::view::View;
 impl Driver {
     /// Builds and logs an event, if the log has readers.
     pub(crate) fn emit(&self, event: impl FnOnce(&Self) -> EventKind) {
-        if let Some(log) = &self.log {
-            log.write(event(self));
+        if self.log.is_some() {
+            self.tell(event(self));
+        }
+    }
+
+    /// Logs an event. While an input waits to be stored, its events wait as well.
+    pub(crate) fn tell(&self, event: EventKind) {
+        if self.waiting_input.is_some() {
+            self.untold.borrow_mut().push(event);
+        } else if let Some(log) = &self.log {
+            log.write(event);
         }
     }
 
@@ -23,7 +32,7 @@ impl Driver {
         let (node, step) = self.place(task);
         let (slot, schema) = (&self.superstep[task], &self.runtime.program.schema);
         let record = slot.output.as_ref().map(Done::record);
-        log.write(EventKind::TaskFinished {
+        self.tell(EventKind::TaskFinished {
             step,
             task: task.get(),
             node: node.clone(),
@@ -34,27 +43,29 @@ impl Driver {
         });
         if log.wants(View::Updates) && !node.is_start() {
             let writes = slot.writes().iter().map(|write| redact::named(write, schema)).collect();
-            log.write(EventKind::Update { step, task: task.get(), node, writes, recorded });
+            self.tell(EventKind::Update { step, task: task.get(), node, writes, recorded });
         }
     }
 
     /// Reports the state as of the last barrier, if a view needs it.
     pub(crate) fn values(&self) {
-        let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Values)) else {
+        if !self.log.as_ref().is_some_and(|log| log.wants(View::Values)) {
             return;
-        };
+        }
         let values = redact::state(&*self.base.state, &self.runtime.program.schema);
-        log.write(EventKind::Values { step: self.base.step, values });
+        self.tell(EventKind::Values { step: self.base.step, values });
     }
 
     pub(crate) fn superstep_started(&self) {
-        let Some(log) = &self.log else { return };
+        if self.log.is_none() {
+            return;
+        }
         let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) else {
             return;
         };
         let tasks = TaskNumber::all().map_while(|task| self.machine.task(task));
         let nodes = tasks.map(|task| self.runtime.program.topology.node_name(task.node).clone()).collect();
-        log.write(EventKind::SuperstepStarted { step, nodes });
+        self.tell(EventKind::SuperstepStarted { step, nodes });
         for (task, slot) in TaskNumber::all().zip(&self.superstep.slots) {
             if slot.targets.is_some() {
                 self.task_finished(task, true);

@@ -9,13 +9,13 @@ use alloc::collections::BTreeMap;
 use tokio_util::sync::CancellationToken;
 
 use super::begin::driver;
-use super::current_state::CurrentState;
 use super::order::{Ended, Order, Verb};
 use crate::checkpoint::{
     At, Checkpoint, Checkpointer, CheckpointerExt, Commit, Frontier, Loaded, MemorySaver, Source, StoreError,
 };
 use crate::engine::{Begin, Breakpoints, barrier};
 use crate::id::{CheckpointId, RunId, ThreadId};
+use crate::run::runtime::current_state::CurrentState;
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::event::{EventKind, EventLog, Observer, RunEvent};
 use crate::run::runtime::outcome::Status;
@@ -63,9 +63,11 @@ impl PartialRun {
             graph,
             expected: None,
             recorded: None,
+            input: None,
             checkpoint,
             carried: None,
             emitted: Vec::new(),
+            is_last: false,
         };
         saver.commit(commit).await.map_err(ThreadError::from)?;
 

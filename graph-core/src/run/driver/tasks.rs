@@ -11,11 +11,11 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use super::attempt::{Attempt, End};
-use super::current_state::CurrentState;
 use super::spans::Span;
 use crate::engine::TaskNumber;
 use crate::graph::Program;
 use crate::node::TaskCell;
+use crate::run::runtime::current_state::CurrentState;
 
 /// The maximum number of tasks that a superstep spawns. A wider superstep bundles its attempts, because spawning
 /// costs more than an attempt that ends at once, and this many bundles keep all cores busy.

@@ -10,7 +10,7 @@ use alloc::string::{String, ToString};
 
 use super::change::{Changed, OnChange};
 use super::outcome::InputStatus;
-use crate::checkpoint::{InvalidName, Loaded, StoreError, rfc3339};
+use crate::checkpoint::{InvalidName, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
 use crate::graph::{Program, Topology};
@@ -398,13 +398,14 @@ impl ThreadError {
     }
 
     /// Returns the error for unfinished work of another version of the state.
-    pub(crate) fn other_version(what: &str, program: &Program, loaded: &Loaded) -> Self {
-        Self::OtherVersion {
-            checkpoint: loaded.checkpoint.id,
-            what: what.into(),
-            stored: loaded.schema.version,
-            own: program.schema.version,
-        }
+    pub(crate) fn other_version(
+        what: &str,
+        program: &Program,
+        checkpoint: CheckpointId,
+        stored: u32,
+    ) -> Self {
+        let own = program.schema.version;
+        Self::OtherVersion { checkpoint, what: what.into(), stored, own }
     }
 
     /// Returns the error for a name that no node of a graph has.

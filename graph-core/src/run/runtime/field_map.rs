@@ -6,7 +6,8 @@ use std::vec::Vec;
 use super::error::ThreadError;
 use crate::checkpoint::Loaded;
 use crate::graph::Program;
-use crate::state::{ErasedState, FieldId, LoadError, LoggedWrite, Schema, caught};
+use crate::id::CheckpointId;
+use crate::state::{ErasedState, FieldId, FieldValue, LoadError, LoggedWrite, Schema, caught};
 
 /// The map from the fields of a stored schema to the program's: by name, or by a former name.
 pub(crate) struct FieldMap {
@@ -60,7 +61,16 @@ pub(crate) fn state_of(
     program: &Program,
     loaded: &Loaded,
 ) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
-    let Loaded { checkpoint, schema, values, .. } = loaded;
+    load(program, loaded.checkpoint.id, &loaded.schema, &loaded.values)
+}
+
+/// Returns the state made of the values of a checkpoint, which are stored under `schema`, as [`state_of`] does.
+pub(crate) fn load(
+    program: &Program,
+    checkpoint: CheckpointId,
+    schema: &Schema,
+    values: &[FieldValue],
+) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
     let own: &Schema = &program.schema;
     let load = || program.initial.load(own, schema, values);
     let state = if schema.version == own.version {
@@ -75,6 +85,6 @@ pub(crate) fn state_of(
             })
         })
     };
-    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint.id, reason))?;
+    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint, reason))?;
     Ok((state, (schema != own).then(|| FieldMap::new(schema, own))))
 }

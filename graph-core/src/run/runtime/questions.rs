@@ -9,7 +9,8 @@ use alloc::string::ToString;
 use super::error::ThreadError;
 use super::outcome::Interrupt;
 use super::shared::Runtime;
-use crate::checkpoint::{AnsweredBy, AskRecord, At, CheckpointerExt, Loaded};
+use super::thread_head::ThreadHead;
+use crate::checkpoint::{AnsweredBy, AskRecord, CheckpointerExt};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
 use crate::node::{AskDescription, EFFECT_ARGUMENT, HANDLER, effect_ask};
@@ -69,31 +70,31 @@ impl Program {
 
 impl Runtime {
     /// Reads the head of a thread that is about to be continued, after applying deadlines that have passed.
-    pub(crate) async fn load_on_time(&self, thread: &ThreadId) -> Result<Option<Loaded>, ThreadError> {
-        let loaded = self.load(thread, At::Head).await?;
-        self.on_time(thread, loaded).await
+    pub(crate) async fn load_on_time(&self, thread: &ThreadId) -> Result<Option<ThreadHead>, ThreadError> {
+        let head = self.load_head(thread).await?;
+        self.on_time(thread, head).await
     }
 
     /// Applies deadlines that have passed at a thread's head.
     pub(crate) async fn on_time(
         &self,
         thread: &ThreadId,
-        loaded: Option<Loaded>,
-    ) -> Result<Option<Loaded>, ThreadError> {
-        let is_late = loaded.as_ref().is_some_and(|loaded| {
-            let has_deadline = loaded.asks.iter().any(|ask| ask.deadline.is_some() && ask.is_open());
+        head: Option<ThreadHead>,
+    ) -> Result<Option<ThreadHead>, ThreadError> {
+        let is_late = head.as_ref().is_some_and(|head| {
+            let has_deadline = head.work.asks.iter().any(|ask| ask.deadline.is_some() && ask.is_open());
             // The clock is only read if a question waits for it.
             has_deadline && {
                 let now = self.ambient.now_ms();
-                loaded.asks.iter().any(|ask| ask.is_overdue(now))
+                head.work.asks.iter().any(|ask| ask.is_overdue(now))
             }
         });
-        match loaded {
+        match head {
             Some(late) if is_late => {
                 self.expire(Some(thread)).await?;
                 self.refreshed(thread, late).await
             }
-            loaded => Ok(loaded),
+            head => Ok(head),
         }
     }
 

@@ -7,20 +7,21 @@ use std::vec::Vec;
 
 use alloc::string::ToString;
 
+use futures_util::future::try_join_all;
 use tokio::sync::OnceCell;
 
 use super::ambient::{Ambient, System};
 use super::change::{Changed, OnChange};
 use super::error::{RunError, ThreadError};
 use super::event::Observer;
+use super::heads::Heads;
 use super::lease::Lease;
-use crate::checkpoint::{
-    At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Loaded, StepRecord, StoreError,
-};
+use super::thread_head::ThreadHead;
+use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Load, Loaded, StoreError};
 use crate::engine::barrier::{one_step_fields, seeds};
 use crate::engine::{Breakpoints, Limits};
 use crate::graph::{NodeRef, Program};
-use crate::id::{NodeName, ThreadId};
+use crate::id::{InterruptId, NodeName, ThreadId};
 use crate::node::Deck;
 use crate::state::{Change, FieldId, Json, ReadInput};
 use crate::store::{MemoryStore, Store};
@@ -56,6 +57,8 @@ pub(crate) struct Runtime {
     pub(crate) json_schemas: Option<(Json, Json)>,
     /// The recordings that replace the outside world in a test.
     pub(crate) deck: Option<Arc<Deck>>,
+    /// The heads that its runs have left in memory.
+    pub(crate) heads: Arc<Heads>,
     registered: Arc<OnceCell<()>>,
 }
 
@@ -82,6 +85,7 @@ impl Runtime {
             read_input: None,
             json_schemas: None,
             deck: None,
+            heads: Arc::default(),
             registered: Arc::default(),
             program,
         }
@@ -90,17 +94,25 @@ impl Runtime {
     /// Replaces the saver. The graph is not registered with the new one yet.
     pub(crate) fn keep_in(&mut self, saver: Arc<dyn Checkpointer>) {
         self.saver = Some(saver);
+        self.heads = Arc::default();
         self.registered = Arc::default();
     }
 
-    /// Registers the graph and its subgraphs with their store, once.
-    pub(crate) async fn register(&self) -> Result<(), StoreError> {
+    /// Registers the graph and its subgraphs with their store, once, while `load` reads from it.
+    pub(crate) async fn registered<T>(
+        &self,
+        load: impl Future<Output = Result<T, ThreadError>>,
+    ) -> Result<T, ThreadError> {
+        let (registered, loaded) = tokio::join!(self.register(), load);
+        registered?;
+        loaded
+    }
+
+    async fn register(&self) -> Result<(), StoreError> {
         let Some(saver) = &self.saver else { return Ok(()) };
         let register = || async {
-            for program in self.programs() {
-                saver.register(&program.description).await?;
-            }
-            Ok(())
+            let programs = self.programs();
+            try_join_all(programs.iter().map(|program| saver.register(&program.description))).await.map(drop)
         };
         self.registered.get_or_try_init(register).await.map(drop)
     }
@@ -119,16 +131,67 @@ impl Runtime {
     /// Reads a checkpoint of a thread, which must belong to this graph.
     pub(crate) async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, ThreadError> {
         let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        let loaded = saver.read(thread, at).await?;
-        match &loaded {
-            Some(Loaded { graph, .. }) if graph != self.program.topology.name() => {
-                Err(ThreadError::Store(StoreError::WrongGraph {
-                    thread: thread.clone(),
-                    expected: self.program.topology.name().to_string(),
-                    found: graph.to_string(),
-                }))
-            }
-            _ => Ok(loaded),
+        saver.read(thread, at).await?.map(|loaded| self.own(thread, loaded)).transpose()
+    }
+
+    fn own(&self, thread: &ThreadId, loaded: Loaded) -> Result<Loaded, ThreadError> {
+        if loaded.graph == *self.program.topology.name() {
+            return Ok(loaded);
+        }
+        Err(ThreadError::Store(StoreError::WrongGraph {
+            thread: thread.clone(),
+            expected: self.program.topology.name().to_string(),
+            found: loaded.graph.to_string(),
+        }))
+    }
+
+    /// Reads the head of a thread that is about to be continued: without its values, where an earlier run of this graph
+    /// has left them in memory.
+    pub(crate) async fn load_head(&self, thread: &ThreadId) -> Result<Option<ThreadHead>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let kept = self.heads.take(thread);
+        let known = kept.as_ref().map(|kept| kept.checkpoint.id);
+        match (saver.load(thread, At::Head, known).await?, kept) {
+            (Load::Missing, _) => Ok(None),
+            (Load::Unchanged(work), Some(kept)) => Ok(Some(ThreadHead::kept(kept, work))),
+            (Load::Unchanged(_), None) => Err(unknown()),
+            (Load::Whole(loaded), _) => self.own(thread, *loaded).map(|loaded| Some(loaded.into())),
+        }
+    }
+
+    /// Returns `true` if the heads that runs store are left in memory. Secrets leave it with their run, and a thread that
+    /// was exported without them and imported in its own place has other values under the same ids.
+    pub(crate) fn keeps_heads(&self) -> bool {
+        let has_secrets = |program: &&Program| program.schema.fields.iter().any(|field| field.secret);
+        self.saver.is_some() && !self.programs().iter().any(has_secrets)
+    }
+
+    /// The head of a thread once more, with what was stored on top of it since it was read. Its values are read again only
+    /// where the head is another one.
+    pub(crate) async fn refreshed(
+        &self,
+        thread: &ThreadId,
+        head: ThreadHead,
+    ) -> Result<Option<ThreadHead>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        match saver.load(thread, At::Head, Some(head.checkpoint.id)).await? {
+            Load::Missing => Ok(None),
+            Load::Unchanged(work) => Ok(Some(ThreadHead { work, ..head })),
+            Load::Whole(loaded) => self.own(thread, *loaded).map(|loaded| Some(loaded.into())),
+        }
+    }
+
+    /// Stores answers to questions of a thread's head. Returns the head with them.
+    pub(crate) async fn answered(
+        &self,
+        thread: &ThreadId,
+        head: ThreadHead,
+        answers: Vec<(InterruptId, Json)>,
+    ) -> Result<Option<ThreadHead>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        match saver.answer_all(thread, answers).await? {
+            (at, work) if at == head.checkpoint.id => Ok(Some(ThreadHead { work, ..head })),
+            _ => Ok(self.load(thread, At::Head).await?.map(ThreadHead::from)),
         }
     }
 
@@ -139,23 +202,6 @@ impl Runtime {
             return Err(ThreadError::foreign_handle(topology));
         }
         Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
-    }
-
-    /// Reads the head of a thread again, with work that was stored since it was read. Its values are only read
-    /// again if the head has changed.
-    pub(crate) async fn refreshed(
-        &self,
-        thread: &ThreadId,
-        loaded: Loaded,
-    ) -> Result<Option<Loaded>, ThreadError> {
-        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        match saver.steps(thread, At::Head, 1).await?.pop() {
-            Some(StepRecord { checkpoint, work, .. }) if checkpoint.id == loaded.checkpoint.id => {
-                let Carried { results, failures, asks, effects } = work;
-                Ok(Some(Loaded { results, failures, asks, effects, ..loaded }))
-            }
-            _ => self.load(thread, At::Head).await,
-        }
     }
 
     /// Checks that a run may continue from a checkpoint, with a new input or with unfinished work.
@@ -180,4 +226,11 @@ impl Runtime {
             }),
         }
     }
+}
+
+/// The saver's answer to a request that named no checkpoint as known.
+fn unknown() -> ThreadError {
+    ThreadError::Store(StoreError::Io(
+        "the saver says that a head is unchanged that it was not told of".into(),
+    ))
 }

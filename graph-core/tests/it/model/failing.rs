@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use superstep::checkpoint::{
-    Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
+    Answered, Answers, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
     Load, MemorySaver, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
 use superstep::id::{CheckpointId, NodeName, ThreadId};
@@ -69,7 +69,7 @@ impl Checkpointer for Failing {
         self.call(self.inner.effect(thread, base, write)).await
     }
 
-    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
         self.call(self.inner.answer(answers)).await
     }
 

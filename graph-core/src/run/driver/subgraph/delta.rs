@@ -2,11 +2,12 @@
 
 use std::vec::Vec;
 
-use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, Source};
+use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Source};
 use crate::graph::Program;
 use crate::id::ThreadId;
 use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::FieldMap;
+use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::{FieldId, Logged, LoggedWrite, Schema};
 
 /// The writes to some fields, superstep by superstep, in the order in which they were merged.
@@ -42,23 +43,25 @@ impl Delta {
         &mut self,
         saver: &dyn Checkpointer,
         thread: &ThreadId,
-        head: &Loaded,
+        head: &ThreadHead,
         program: &Program,
     ) -> Result<(), ThreadError> {
         let mut steps = Vec::new();
         let mut next = None;
         loop {
-            let loaded = next.as_ref().unwrap_or(head);
-            if loaded.checkpoint.source == Source::Input || merges_input(loaded) {
+            let at = next.as_ref().unwrap_or(head);
+            let (checkpoint, schema) = (&at.checkpoint, at.schema(program));
+            if checkpoint.source == Source::Input || merges_input(checkpoint) {
                 break;
             }
-            let wrote = loaded.checkpoint.tasks.iter().any(|task| !task.writes.is_empty());
-            if wrote && loaded.schema.version != program.schema.version {
-                return Err(ThreadError::other_version("what the subgraph has written", program, loaded));
+            let wrote = checkpoint.tasks.iter().any(|task| !task.writes.is_empty());
+            if wrote && schema.version != program.schema.version {
+                let what = "what the subgraph has written";
+                return Err(ThreadError::other_version(what, program, checkpoint.id, schema.version));
             }
-            steps.push(own_writes(loaded, &program.schema));
-            let Some(parent) = loaded.checkpoint.parent else { break };
-            next = saver.read(thread, At::Id(parent)).await?;
+            steps.push(own_writes(checkpoint, schema, &program.schema));
+            let Some(parent) = checkpoint.parent else { break };
+            next = saver.read(thread, At::Id(parent)).await?.map(ThreadHead::from);
             if next.is_none() {
                 break;
             }
@@ -74,7 +77,7 @@ impl Delta {
         &mut self,
         saver: &dyn Checkpointer,
         thread: &ThreadId,
-        head: &Loaded,
+        head: &ThreadHead,
         program: &Program,
     ) -> Result<(), ThreadError> {
         self.writes.clear();
@@ -82,15 +85,15 @@ impl Delta {
     }
 }
 
-/// Returns the writes of each task of a checkpoint's superstep, in the fields of `schema`.
-fn own_writes(loaded: &Loaded, schema: &Schema) -> Vec<Vec<LoggedWrite>> {
-    let fields = FieldMap::new(&loaded.schema, schema);
-    loaded.checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes)).collect()
+/// Returns the writes of each task of a checkpoint's superstep, in the fields of `own`.
+fn own_writes(checkpoint: &Checkpoint, stored: &Schema, own: &Schema) -> Vec<Vec<LoggedWrite>> {
+    let fields = FieldMap::new(stored, own);
+    checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes)).collect()
 }
 
 /// Returns `true` if START ran in the superstep of a checkpoint. The input is not one of the subgraph's own writes.
-fn merges_input(loaded: &Loaded) -> bool {
-    loaded.checkpoint.tasks.iter().any(|task| task.node.is_start())
+fn merges_input(checkpoint: &Checkpoint) -> bool {
+    checkpoint.tasks.iter().any(|task| task.node.is_start())
 }
 
 fn is_overwrite(write: &LoggedWrite) -> bool {

@@ -13,9 +13,7 @@ use super::delta::Delta;
 use super::lens::Lens;
 use super::questions::{Question, was_used};
 use super::surroundings::Surroundings;
-use crate::checkpoint::{
-    AnsweredBy, AskRecord, At, Checkpointer, CheckpointerExt, Kept, Loaded, StoreError, below,
-};
+use crate::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, CheckpointerExt, Kept, StoreError, below};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Around, CalledAs, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
@@ -25,6 +23,7 @@ use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::event::PathSegment;
 use crate::run::runtime::outcome::{Interrupt, Status};
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::{ErasedUpdate, State};
 
 /// A compiled graph and its lens, as a node.
@@ -73,17 +72,17 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             None => cell.run.thread.clone(),
         };
         let key = self.lens.key(&state, input.as_ref());
-        let Standing { head, begun } = match &surroundings.mode {
+        let Standing { head, begun, is_unread } = match &surroundings.mode {
             Mode::Replayed(recording) => {
                 let entry: Box<dyn ErasedUpdate> = Box::new(self.lens.enter(&state, input.as_ref()));
                 let entry = entry.encode().map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
                 let head = recording.subgraph(&runtime, &thread, &cell, entry).await?;
-                Standing { head: Some(head), begun: true }
+                Standing { head: Some(head.into()), begun: true, is_unread: false }
             }
             _ => standing(&runtime, &thread, &cell, key.as_deref()).await?,
         };
         let mut delta = Delta::new(self.lens.shared.iter().map(|(inner, _)| *inner).collect());
-        let (verb, loaded) = match head {
+        let (verb, head) = match head {
             Some(head) if begun => {
                 let head = answered(&runtime, &thread, &cell, head).await?;
                 if let (Some(saver), false) = (&runtime.saver, self.lens.shared.is_empty()) {
@@ -122,7 +121,8 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         let beginning = Beginning {
             run: cell.run.run,
             log: surroundings.log.as_ref().map(|log| log.below(segment)),
-            loaded,
+            head,
+            is_unread,
             delta: (!self.lens.shared.is_empty()).then_some(delta),
             around: Some(around.clone()),
         };
@@ -206,10 +206,12 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
 
 /// The position of a subgraph's thread.
 struct Standing {
-    head: Option<Loaded>,
+    head: Option<ThreadHead>,
     /// `true` if this task's run has begun there. Otherwise the thread is at the end of an earlier run, whose state
     /// was kept.
     begun: bool,
+    /// `true` if the thread was not read.
+    is_unread: bool,
 }
 
 /// Finds the head of a subgraph's thread. If it keeps its state under `key`, its thread begins where the last run
@@ -222,25 +224,26 @@ async fn standing(
 ) -> Result<Standing, NodeError> {
     let Some(saver) = &runtime.saver else {
         return match key {
-            None => Ok(Standing { head: None, begun: false }),
+            None => Ok(Standing { head: None, begun: false, is_unread: false }),
             Some(_) => Err(NodeError::terminal("a subgraph that keeps its state needs a checkpointer")),
         };
     };
-    let mut head = runtime.load(thread, At::Head).await?;
+    // Its name follows from a checkpoint that this run has just stored: nearly always nobody has begun it.
+    let is_unread = !cell.facts.is_resumed && cell.attempt() == 1;
+    let load = || async { Ok::<_, NodeError>(runtime.load(thread, At::Head).await?.map(ThreadHead::from)) };
+    let mut head = if is_unread { None } else { load().await? };
     let kept = key.and_then(|key| cell.run.kept.lock().iter().find(|kept| kept.key == key).cloned());
-    if let Some(kept) = &kept
-        && head.is_none()
-    {
+    let Some(kept) = kept else { return Ok(Standing { begun: head.is_some(), head, is_unread }) };
+    if head.is_none() {
         match saver.fork(&kept.thread, kept.checkpoint, thread).await {
             // Another run that continues the thread was faster.
             Ok(()) | Err(StoreError::ThreadExists(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        head = runtime.load(thread, At::Head).await?;
+        head = load().await?;
     }
-    let kept = kept.map(|kept| kept.checkpoint);
-    let begun = head.as_ref().is_some_and(|head| Some(head.checkpoint.id) != kept);
-    Ok(Standing { head, begun })
+    let begun = head.as_ref().is_some_and(|head| head.checkpoint.id != kept.checkpoint);
+    Ok(Standing { head, begun, is_unread: false })
 }
 
 /// Passes answers from the surrounding graph on to the questions of the subgraph's thread. Returns its head
@@ -249,13 +252,13 @@ async fn answered(
     runtime: &Runtime,
     thread: &ThreadId,
     cell: &TaskCell,
-    mut head: Loaded,
-) -> Result<Loaded, ThreadError> {
+    mut head: ThreadHead,
+) -> Result<ThreadHead, ThreadError> {
     let Some(saver) = &runtime.saver else { return Ok(head) };
     loop {
         let mut answers = Vec::new();
         for asked in cell.answered_below() {
-            match Question::find(&**saver, thread, &head.checkpoint, &head.asks, &asked).await? {
+            match Question::find(&**saver, thread, &head.checkpoint, &head.work.asks, &asked).await? {
                 Question::Open(open) => answers.extend(asked.answer.map(|answer| (open.id, answer))),
                 Question::Answered => {}
                 Question::Gone => refuse_unused(&**saver, thread, cell, &head, &asked).await?,
@@ -264,12 +267,15 @@ async fn answered(
         if answers.is_empty() {
             return Ok(head);
         }
-        match saver.answer_all(thread, answers).await {
+        let answered = match saver.answer_all(thread, answers).await {
+            Ok((at, work)) if at == head.checkpoint.id => Some(ThreadHead { work, ..head }),
             // Another run that continues the thread may have passed some of them on already, and continued.
-            Ok(()) | Err(StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. }) => {}
+            Ok(_) | Err(StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. }) => {
+                runtime.refreshed(thread, head).await?
+            }
             Err(error) => return Err(error.into()),
-        }
-        head = runtime.refreshed(thread, head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+        };
+        head = answered.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
     }
 }
 
@@ -280,7 +286,7 @@ async fn refuse_unused(
     saver: &dyn Checkpointer,
     thread: &ThreadId,
     cell: &TaskCell,
-    head: &Loaded,
+    head: &ThreadHead,
     asked: &AskRecord,
 ) -> Result<(), StoreError> {
     if !Surroundings::of(&cell.run).answered.contains(&asked.id)

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use spin::Mutex;
 
 use crate::checkpoint::{
-    Answers, AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectRecord, EffectWrite,
+    Answered, Answers, AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectRecord, EffectWrite,
     GraphDescription, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
 use crate::id::{CheckpointId, NodeName, ThreadId};
@@ -70,7 +70,7 @@ impl Checkpointer for Silent {
         refused("run effects")
     }
 
-    async fn answer(&self, _answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    async fn answer(&self, _answers: Answers) -> Result<Answered, StoreError> {
         refused("answer questions")
     }
 
