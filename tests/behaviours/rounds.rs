@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use superstep::checkpoint::{
-    Answered, Answers, Around, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite,
-    GraphDescription, Load, MemorySaver, Naming, Page, Scan, StoreError, TaskResult, Work,
+use superstep::checkpoint::{At, Checkpointer, EffectRecord, GraphDescription, MemorySaver, StoreError};
+use superstep::driver::checkpoint::{
+    Answered, Answers, Around, Commit, Committed, EffectWrite, Load, Naming, Page, Scan, TaskResult, Work,
 };
 use superstep::id::{CheckpointId, NodeName, ThreadId};
 use superstep::prelude::*;

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use superstep::checkpoint::{
-    At, Checkpointer, CheckpointerExt, EffectRecord, GraphDescription, StoreError,
-};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, EffectRecord, GraphDescription, StoreError};
 use superstep::driver::checkpoint::{
     Answered, Answers, Commit, Committed, EffectWrite, Load, Naming, Page, Scan, TaskResult, Work,
 };

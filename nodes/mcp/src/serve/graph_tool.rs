@@ -165,7 +165,7 @@ impl GraphTool {
         self.graph.saver().is_some()
     }
 
-    /// Does what a client wants done.
+    /// Carries out a request of a client.
     pub(super) fn run(
         &self,
         work: Work,
