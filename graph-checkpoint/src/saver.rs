@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
     Answered, Answers, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
-    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, PastScan, Record, Scan, StoreError,
-    TaskResult, Watch, Work,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan, StoreError, TaskResult,
+    Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SizeLimits;

@@ -29,7 +29,7 @@ async fn the_tasks_of_a_superstep_are_run_one_by_one() -> super::Result {
     let stopped = thread.run(topic("Rust")).interrupt_before(write).await?;
     assert_eq!(stopped.status.name(), "breakpoint");
     for task in thread.tasks().await? {
-        thread.run_task(task.id).await?; // or another process with the same file does
+        let _ = thread.run_task(task.id).await?; // or another process with the same file does
     }
     let run = thread.resume().await?;
     assert_eq!(run.interrupted()?.len(), 1);

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The groups, in the order in which they run: what others build on comes first.
-const GROUPS: [&[Item]; 27] = [
+const GROUPS: [&[Item]; 28] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,

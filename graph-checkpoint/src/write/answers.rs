@@ -20,7 +20,7 @@ impl WriteCache {
             known.work.touch();
             (WorkKey { thread: known.row, base: known.head }, known.head_id)
         });
-        let seen = |place: Place| Seen { seq: place.base, worker: place.thread, head: true };
+        let seen = |place: WorkKey| Seen { seq: place.base, worker: place.thread, head: true };
         let asks = match place {
             None => Vec::new(),
             Some((place, _)) => ask::on(&self.connection, seen(place))?,
@@ -43,7 +43,7 @@ impl WriteCache {
             let answered = AskRecord { answer: Some(answer.clone()), ..asked.clone() };
             ask::answer(&self.connection, place, &answered)?;
         }
-        Ok((head, work::on(&self.connection, seen(place))?))
+        Ok((head, pending::on(&self.connection, seen(place))?))
     }
 
     /// Answers with their defaults the questions whose deadline has passed, and returns them.

@@ -136,7 +136,8 @@ pub(crate) async fn perform(
             Begin::Input { last_step }
         }
         (Verb::Task(task), Some(head)) => {
-            let number = pending(&head.checkpoint, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
+            let number =
+                pending(&head.checkpoint, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
             let restored = driver.restore(head)?;
             if restored.finished.iter().any(|(finished, _)| *finished == number) {
                 return Err(ThreadError::TaskRecorded { thread, task }.into());
