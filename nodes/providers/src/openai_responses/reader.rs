@@ -26,33 +26,41 @@ pub(super) struct ItemReader {
     is_over: bool,
 }
 
-/// The indices of items, by their ids, for events without an index: servers such as llama.cpp name an item by `item_id`
-/// alone, and a tool call by the id of the call.
+/// The places of items. An event names its item by its index, or by its id alone: servers such as llama.cpp never send an
+/// index, and name a tool call by the id of the call; others send it with some events only.
 #[derive(Default)]
-struct Places(BTreeMap<String, u64>);
+struct Places {
+    /// The items that an event without an index was about, by their ids.
+    by_id: BTreeMap<String, u64>,
+    /// The indices of the other items, by their ids.
+    indices: BTreeMap<String, u64>,
+    /// The place of an item with a new id: after all others.
+    next: u64,
+}
 
 impl Places {
-    /// The place of the item that an event is about; a new one, after all others, for an id that is new.
+    /// Returns the place of the item that an event is about.
     fn of_event(&mut self, event: &Value) -> Result<u64, Unreadable> {
-        if let Some(index) = event["output_index"].as_u64() {
-            return Ok(index);
-        }
         let item = &event["item"];
         let ids = [&event["item_id"], &item["id"], &item["call_id"]].map(Value::as_str);
         let ids: Vec<&str> = ids.into_iter().flatten().filter(|id| !id.is_empty()).collect();
-        if ids.is_empty() {
+        let index = event["output_index"].as_u64();
+        if index.is_none() && ids.is_empty() {
             return Err(Unreadable::Malformed("an item has neither an index nor an id".into()));
         }
-        let known = ids.iter().find_map(|id| self.0.get(*id).copied());
-        let place = known.unwrap_or_else(|| self.0.values().max().map_or(0, |last| last + 1));
-        self.0.extend(ids.into_iter().map(|id| (id.to_owned(), place)));
+        let known =
+            || ids.iter().find_map(|id| self.by_id.get(*id).or_else(|| self.indices.get(*id)).copied());
+        let place = index.or_else(known).unwrap_or(self.next);
+        self.next = self.next.max(place.saturating_add(1));
+        let places = if index.is_some() { &mut self.indices } else { &mut self.by_id };
+        places.extend(ids.into_iter().map(|id| (id.to_owned(), place)));
         Ok(place)
     }
 
-    /// The place of an item of the whole response, which has this index there.
+    /// Returns the place of an item of the whole response, which has this index there.
     fn of_item(&self, item: &Value, index: u64) -> u64 {
         let ids = [&item["id"], &item["call_id"]].map(Value::as_str);
-        ids.into_iter().flatten().find_map(|id| self.0.get(id).copied()).unwrap_or(index)
+        ids.into_iter().flatten().find_map(|id| self.by_id.get(id).copied()).unwrap_or(index)
     }
 }
 

@@ -120,6 +120,24 @@ fn what_has_not_come_in_pieces_is_taken_from_the_whole() {
     assert_eq!(reply.tool_calls, calls);
 }
 
+/// The text of such a stream was said twice: its pieces were taken for those of another item.
+#[test]
+fn an_item_is_known_by_its_id_where_some_of_its_events_have_no_index() {
+    let message =
+        json!({ "type": "message", "id": "m1", "content": [{ "type": "output_text", "text": "Hello" }] });
+    let piece = json!({ "type": "response.output_text.delta", "item_id": "m1", "delta": "Hel" });
+    let other = json!({ "type": "response.output_text.delta", "item_id": "m2", "delta": " you" });
+    let reply = events(&[
+        done(0, json!({ "type": "reasoning", "id": "r1", "summary": [] })),
+        added(1, json!({ "type": "message", "id": "m1", "content": [] })),
+        piece,
+        done(1, message),
+        other,
+        ended("completed", json!({})),
+    ]);
+    assert_eq!(reply.unwrap().text(), "Hello you");
+}
+
 #[test]
 fn a_call_that_no_item_ends_ends_with_the_response() {
     let reply = events(&[added(0, call("")), input(0, "{\"a\":1}"), ended("completed", json!({}))]).unwrap();
