@@ -1,7 +1,7 @@
 //! Checks of the files of this repository.
 
 mod behaviour_table;
+mod builds;
 mod house_rules;
 mod recipes;
 mod requirements;
-mod shared_build;
