@@ -21,9 +21,9 @@ pub(super) struct Connection {
     endpoint: McpEndpoint,
     pub(super) options: McpOptions,
     pub(super) handler: Handler,
-    /// Never held for long: what takes time is done under `anew`.
+    /// Never held for long: slow work is done under `anew`.
     link: Mutex<State>,
-    /// Held, before `link`, by who ends a link that broke or makes one: one server is there at a time.
+    /// Locked, before `link`, to end a broken link or to make one, so that only one server runs at a time.
     anew: Mutex<()>,
     /// The program has closed it: no link is made any more.
     closed: CancellationToken,
@@ -43,13 +43,13 @@ enum State {
 
 /// The error of a request that has no answer.
 pub(super) enum RequestError {
-    /// There is no connection: the request was not made.
+    /// The request was not made, as there is no connection.
     NotMade(McpError),
     /// The server refuses the request.
     Refused(String),
     /// The connection broke meanwhile, for this reason if one is known. Whether anything was done is not known.
     Broke(Option<String>),
-    /// The answer is none.
+    /// The answer is malformed.
     NoAnswer(String),
 }
 
@@ -113,12 +113,12 @@ impl Connection {
         drop(self.anew.lock().await);
     }
 
-    /// A text of the server's without what it may show of the address and its key.
+    /// Redacts the address and its key in a text of the server.
     pub(super) fn redact(&self, text: String) -> String {
         self.endpoint.redact(text)
     }
 
-    /// The other end of a connection that is open as far as is known, and which connection it is.
+    /// Returns the other end of a connection that seems open, and the number of its link.
     async fn peer(&self) -> Result<(Peer<RoleClient>, u64), McpError> {
         if let Some(open) = self.link.lock().await.open() {
             return Ok(open);
@@ -194,7 +194,7 @@ impl Connection {
 }
 
 impl State {
-    /// The other end of a link that is open as far as is known, and its number.
+    /// Returns the other end of a link that seems open, and its number.
     fn open(&self) -> Option<(Peer<RoleClient>, u64)> {
         match self {
             Self::Open(link, number) if !link.service.peer().is_transport_closed() => {

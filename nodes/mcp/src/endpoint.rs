@@ -149,7 +149,7 @@ impl McpEndpoint {
         }
     }
 
-    /// A text without what it may show of the address and its key.
+    /// Redacts the address and its key in a text.
     pub(super) fn redact(&self, text: String) -> String {
         match &self.0 {
             #[cfg(feature = "http")]

@@ -12,7 +12,7 @@ pub enum McpError {
         /// The name.
         name: String,
     },
-    /// The address is none that can be asked. Mend it.
+    /// The address is not usable. Correct it.
     #[error("the address of the MCP server cannot be used: {reason}")]
     Address {
         /// The cause.
@@ -45,7 +45,7 @@ pub enum McpError {
         /// The end of a command's output to its standard error, after a semicolon.
         wrote: String,
     },
-    /// The server does not say which tools it has, or says it in a way that makes no sense.
+    /// The server does not list its tools, or its list is malformed.
     #[error("the MCP server `{server}` does not list its tools: {reason}")]
     List {
         /// The server.

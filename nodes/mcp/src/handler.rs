@@ -12,8 +12,8 @@ use superstep_nodes::tool::ToolContext;
 
 use super::endpoint::introduction;
 
-/// Hears what a server says without being asked: how far calls are, and that it has other tools. What it asks for
-/// itself is refused: no capability is offered.
+/// Handles the notifications of a server: the progress of calls, and changed tools. Its own requests are refused, as no
+/// capability is offered.
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     calls: Arc<Mutex<HashMap<ProgressToken, ToolContext>>>,
@@ -23,7 +23,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Tells the observers of a call how far it is, until it is [`forgotten`](Self::forget).
+    /// Reports the progress of a call to its observers, until it is [`forgotten`](Self::forget).
     pub(super) fn follow(&self, token: ProgressToken, context: ToolContext) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token, context);
     }
@@ -42,7 +42,7 @@ impl Handler {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The tools were listed after it had said so that often.
+    /// Notes that the tools were listed after so many notifications.
     pub(super) fn tools_are_listed(&self, changes: u64) {
         self.listed.store(changes, Ordering::Release);
     }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// The reason for which a connection was closed on this side; empty while it is open.
 pub(super) type CloseReason = Arc<OnceLock<String>>;
 
-/// Reads lines, and fails over one that is too long: a message that is left out would be waited for.
+/// Reads lines, and fails at one that is too long: its message could not be left out, as a request may wait for it.
 pub(super) struct Lines<R> {
     inner: R,
     most: usize,

@@ -1,4 +1,4 @@
-//! The tools of a server, as they were when they were listed.
+//! The listed tools of a server.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -111,10 +111,10 @@ impl McpTools {
     }
 }
 
-/// A tool, or the name of one that is none, and why.
+/// A tool, or the name of an unusable one with the reason.
 type Entry<T> = Result<T, (String, String)>;
 
-/// All pages of the list.
+/// Reads all pages of the list.
 async fn pages(connection: &Connection) -> Result<Vec<Entry<Listed>>, McpError> {
     let refused = |reason: String| McpError::List { server: connection.server.clone(), reason };
     let (mut all, mut cursor) = (Vec::new(), None);
@@ -153,7 +153,7 @@ async fn pages(connection: &Connection) -> Result<Vec<Entry<Listed>>, McpError> 
     Err(refused(format!("its list has more than {MOST_PAGES} pages")))
 }
 
-/// The entries of a list in which not every one is a tool.
+/// Returns the entries of a list that may contain malformed ones.
 fn entries(answer: &Value) -> Option<Vec<Entry<Listed>>> {
     let entry = |entry: &Value| {
         let name = || entry["name"].as_str().unwrap_or("without a name").to_owned();
@@ -162,7 +162,7 @@ fn entries(answer: &Value) -> Option<Vec<Entry<Listed>>> {
     Some(answer["tools"].as_array()?.iter().map(entry).collect())
 }
 
-/// The beginning of a text, as a terminal may show it.
+/// Returns the beginning of a text, safe for a terminal.
 fn shown(text: &str) -> String {
     escape_nonprinting(text).chars().take(MOST_SHOWN).collect()
 }
@@ -213,7 +213,7 @@ fn described(tool: &Listed) -> String {
     escape_nonprinting(&said.unwrap_or_else(|| format!("The tool `{}`.", tool.name))).into_owned()
 }
 
-/// Escapes nonprinting characters in what a schema says to its readers, where that changes no input that fits it.
+/// Escapes nonprinting characters in the texts of a schema, where that changes no valid input.
 fn escape_texts(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(escape_texts),

@@ -51,9 +51,9 @@ impl McpOptions {
         }
     }
 
-    /// Believes what the server says of its tools. One that says that it only reads is left to the registry's
-    /// [policy](superstep_nodes::tool::PermissionPolicy), runs beside others and is repeated after a crash; one that says that it may be
-    /// repeated is.
+    /// Trusts the server's hints about its tools. A tool marked as read-only is left to the registry's
+    /// [policy](superstep_nodes::tool::PermissionPolicy), runs beside others and is repeated after a crash; one marked as idempotent
+    /// is repeated, too.
     #[must_use]
     pub fn trust_hints(mut self) -> Self {
         self.hints = Hints::Trusted;
@@ -85,14 +85,14 @@ impl McpOptions {
         self
     }
 
-    /// Sets how long it may take to connect, and how long to list the tools.
+    /// Sets the time limit for connecting, and for listing the tools.
     #[must_use]
     pub fn connect_time(mut self, time: Duration) -> Self {
         self.connect_time = time;
         self
     }
 
-    /// Sets how many bytes a message of the server may have. A connection with a longer one is ended. Of a server
+    /// Sets the maximum size in bytes of a message of the server. A connection with a longer one is closed. Of a server
     /// behind HTTP it limits the events of a stream; an answer that is no stream may have 16 MiB.
     #[must_use]
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {

@@ -126,7 +126,7 @@ impl Parts {
     }
 }
 
-/// Says that there was something which cannot be shown.
+/// Returns a note that content cannot be shown.
 fn left_out(what: &str, kind: Option<&str>, base64: usize) -> Part {
     let kind = kind.map(|kind| format!(" of the type {kind}")).unwrap_or_default();
     Part::text(format!("[{what}{kind}, {} bytes, which cannot be shown]", base64 / 4 * 3))

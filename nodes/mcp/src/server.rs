@@ -1,4 +1,4 @@
-//! A server, connected to.
+//! A connected server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl McpServer {
         &self.tools
     }
 
-    /// Tells whether the server has said since then that its tools are others.
+    /// Returns true if the server has reported changed tools since then.
     pub fn tools_changed(&self) -> bool {
         self.connection.handler.tools_changed()
     }

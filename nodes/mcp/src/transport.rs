@@ -46,14 +46,14 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for ClosedInTime<T> {
     }
 }
 
-/// A transport to a server that does not let it ask without end: each of its requests is answered, and who reads no
-/// answers would fill the memory with them.
+/// A transport to a server that limits its unanswered requests: a server that reads no answers would fill the memory
+/// with them.
 pub(super) struct Answered<T> {
     inner: ClosedInTime<T>,
-    /// The requests that no answer was made to.
+    /// The unanswered requests.
     asked: HashSet<RequestId>,
     written: Arc<Written>,
-    /// Since when too many wait.
+    /// The time since which too many wait.
     full: Option<Instant>,
     fault: CloseReason,
 }

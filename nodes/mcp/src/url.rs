@@ -45,7 +45,7 @@ impl McpUrl {
     ///
     /// # Errors
     ///
-    /// Fails if it would go to another machine over `http`, where everybody on the way can read it, or can be no
+    /// Fails if it would go to another machine over `http`, where others can read it, or is no valid
     /// header.
     pub fn bearer(mut self, token: BearerToken) -> Result<Self, McpError> {
         let refused = |reason: &str| McpError::Address { reason: reason.to_owned() };
@@ -105,8 +105,7 @@ impl McpUrl {
         Ok(StreamableHttpClientTransport::with_client(client, config))
     }
 
-    /// The text without the token, the values of headers, and what follows the path of the address, where keys are
-    /// written, too.
+    /// Redacts the token, the values of headers, and the query of the address, which may hold keys, too.
     pub(super) fn redact(&self, text: &str) -> String {
         let mut text = text.replace(self.url.as_str(), &self.shown());
         if let Some(query) = self.url.query() {

@@ -21,7 +21,7 @@ pub(super) trait BuiltIn: Send + Sync + 'static {
     /// Returns the effect of a call. A read-only call may run beside others.
     fn effect_of(&self, input: &Self::Input) -> ToolEffect;
 
-    /// The call in one line, for who decides on it.
+    /// Returns the call in one line, for a question for permission.
     fn in_short(&self, input: &Self::Input) -> String;
 
     async fn run(&self, input: Self::Input, context: &ToolContext) -> Result<ToolOutput, ToolFailure>;
@@ -43,12 +43,12 @@ pub(super) trait BuiltIn: Send + Sync + 'static {
     }
 }
 
-/// The input as its type.
+/// Reads the input as its type.
 pub(super) fn parsed<I: DeserializeOwned>(input: &Value) -> Result<I, InvalidInput> {
     I::deserialize(input).map_err(|error| InvalidInput::new(error.to_string()))
 }
 
-/// Does what blocks on a thread that may.
+/// Runs blocking work on a thread for it.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolFailure> + Send + 'static,
 ) -> Result<T, ToolFailure> {

@@ -19,11 +19,11 @@ use super::write_file::{MAX_BYTES, not_of_git};
 
 /// The tool `edit_file`: replaces a text in a file that was read.
 ///
-/// The file must have been read in this session and must not have changed since, which its content tells. The text must
-/// be there exactly once, unless `all` is said. The file is replaced at once, by a rename, and keeps its permissions, the mark
-/// of its byte order, and the ends of its lines. Nothing below a folder `.git` is edited.
+/// The file must have been read in this session, and its content must not have changed since. The text must occur
+/// exactly once, unless `all` is set. The file is replaced at once, by a rename, and keeps its permissions, the mark of
+/// its byte order, and the ends of its lines. Nothing below a folder `.git` is edited.
 ///
-/// Between the last look at the file and the rename another program may still change it: that change is lost.
+/// A change by another program between the last check of the file and the rename is lost.
 #[derive(Clone, Debug)]
 pub struct EditFile {
     workspace: Workspace,
@@ -128,7 +128,7 @@ impl BuiltIn for EditFile {
 
 built_in!(EditFile);
 
-/// Does the edit in memory, or says why it cannot be done.
+/// Makes the edit in memory.
 fn edit(folder: &Folder, files: &FilesRead, input: &EditFileInput) -> Result<Edited, ToolFailure> {
     let path = folder.resolve(&input.path)?;
     not_of_git(&path)?;
@@ -170,7 +170,7 @@ fn hint(text: &str, old: &str) -> &'static str {
     }
 }
 
-/// The lines on which a text begins, the first ten.
+/// Returns the first ten lines on which a text begins.
 fn lines_of(text: &str, old: &str) -> String {
     let line = |at: usize| text[..at].matches('\n').count() + 1;
     let lines = text.match_indices(old).map(|(at, _)| line(at).to_string()).take(10);

@@ -11,19 +11,19 @@ use super::workspace::{Folder, display};
 
 /// The files read in a session, each with the digest of its content.
 ///
-/// It is the digest and not the time of the last change that tells whether a file is as it was: a file system's times
-/// may be too coarse for two changes, and a time may be set.
+/// A digest shows whether a file has changed. The time of the last change does not: it may be too coarse for two
+/// changes, and it can be set.
 #[derive(Default)]
 pub(super) struct FilesRead(Mutex<HashMap<PathBuf, Hash>>);
 
 impl FilesRead {
-    /// Notes what is in a file now, as the session knows it.
+    /// Notes the current content of a file as read.
     pub(super) fn note(&self, folder: &Folder, path: &Path, content: &[u8]) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert(folder.path().join(path), blake3::hash(content));
     }
 
-    /// Refuses a file that was not read in this session, or has another content than it had then.
+    /// Refuses a file that was not read in this session, or has changed since.
     pub(super) fn check(&self, folder: &Folder, path: &Path, content: &[u8]) -> Result<(), ToolFailure> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = display(path);

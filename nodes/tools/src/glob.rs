@@ -14,7 +14,7 @@ use super::workspace::{Workspace, display, path_matcher};
 
 /// The tool `glob`: lists files by a pattern such as `src/**/*.rs`, in order of their paths.
 ///
-/// What `.gitignore` files exclude is left out, and so is what is hidden, unless the input says otherwise, and everything
+/// Files that a `.gitignore` excludes are left out, and so are hidden files, unless the input asks for them, and all
 /// below `.git`. Links are not followed.
 #[derive(Clone, Debug)]
 pub struct Glob {

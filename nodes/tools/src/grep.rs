@@ -15,12 +15,12 @@ use super::matches::Matches;
 use super::walk::{Go, Pattern, Walk};
 use super::workspace::{Workspace, path_matcher};
 
-/// The tool `grep`: finds lines by a regular expression, in the syntax of the crate `regex`, which takes time in
-/// proportion to what is searched whatever the expression.
+/// The tool `grep`: finds lines by a regular expression, in the syntax of the crate `regex`, which takes linear
+/// time for any expression.
 ///
-/// Files are searched in order of their paths. What `.gitignore` files exclude is left out, and so is what is hidden, unless
-/// the input says otherwise, and everything below `.git`. Links are not followed. Files that are too large or no text
-/// are counted and left out.
+/// Files are searched in order of their paths. Files that a `.gitignore` excludes are left out, and so are hidden
+/// files, unless the input asks for them, and all below `.git`. Links are not followed. Files that are too large or no
+/// text are counted and left out.
 #[derive(Clone, Debug)]
 pub struct Grep {
     workspace: Workspace,

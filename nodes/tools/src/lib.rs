@@ -31,8 +31,8 @@
 //! # }).unwrap();
 //! ```
 //!
-//! A tool of these leaves it to the registry's [policy](superstep_nodes::tool::PermissionPolicy) whether a call may be
-//! made, and says of each call whether it changes anything. What a tool refuses, it refuses whatever the policy.
+//! The registry's [policy](superstep_nodes::tool::PermissionPolicy) decides which calls are permitted; each tool
+//! reports which of its calls change something. A tool's own checks hold under every policy.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -15,7 +15,7 @@ const MOST_LINE_CHARS: usize = 300;
 /// The maximum number of bytes of text shown.
 const MOST_BYTES: usize = 40_000;
 
-/// Lines that were found, as a model reads them.
+/// Lines that were found, in the form for a model.
 pub(super) struct Matches {
     output: GrepOutput,
     context: usize,

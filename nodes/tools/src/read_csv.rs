@@ -14,11 +14,11 @@ use super::built_in::{BuiltIn, blocking, built_in};
 use super::text_file::shortened;
 use super::workspace::{Workspace, display, path_matcher};
 
-/// The tool `read_csv`: reads rows of a table whose first line names the columns, as CSV or, if the file's name ends with
-/// `.tsv`, with tabs.
+/// The tool `read_csv`: reads rows of a table whose first line names the columns, as CSV or, if the file's name ends
+/// with `.tsv`, with tabs.
 ///
-/// The file is read once and kept nowhere, so it may be larger than what fits into memory. Rows that are shorter or longer than
-/// the first line are shown as they are.
+/// The file is read row by row, so it may be larger than the memory. Rows that are shorter or longer than the first
+/// line are shown unchanged.
 #[derive(Clone, Debug)]
 pub struct ReadCsv {
     workspace: Workspace,

@@ -16,11 +16,11 @@ use super::workspace::{Workspace, display, path_matcher};
 /// The tool `read_file`: reads a text file, by lines, or shows an image.
 ///
 /// Lines are numbered. A result has [`DEFAULT_LINES`](Self::DEFAULT_LINES) of them at most unless the input says
-/// otherwise, and [`MAX_CHARS`](Self::MAX_CHARS) characters, and says where to read on. PNG, JPEG, GIF and WebP are shown to
-/// the model as images. Everything else that is not UTF-8 is refused.
+/// otherwise, and [`MAX_CHARS`](Self::MAX_CHARS) characters, and says where to read on. PNG, JPEG, GIF and WebP are
+/// shown to the model as images. Everything else that is not UTF-8 is refused.
 ///
-/// What was read may be edited, by [`EditFile`](super::EditFile) and [`WriteFile`](super::WriteFile), as long as the file is
-/// as it was.
+/// A file that was read may be edited by [`EditFile`](super::EditFile) and [`WriteFile`](super::WriteFile) until it
+/// changes.
 #[derive(Clone, Debug)]
 pub struct ReadFile {
     workspace: Workspace,
@@ -136,7 +136,7 @@ fn image(named: &str, media_type: &str, bytes: &[u8]) -> Result<ToolOutput, Tool
     Ok(ToolOutput::from(picture(named, media_type, bytes)).with_data(data))
 }
 
-/// The lines that were asked for, as many as fit.
+/// Returns the requested lines, as many as fit.
 fn lines(named: &str, text: &str, input: &ReadFileInput) -> Result<ToolOutput, ToolFailure> {
     let all = text.lines().count();
     if all == 0 {

@@ -13,7 +13,7 @@ use super::workspace::{Workspace, display, path_matcher};
 /// The tool `read_json`: reads a part of a JSON document, or of a file with one value a line (`.jsonl`, `.ndjson`), which is
 /// taken as a list.
 ///
-/// A part that is too large to be shown is described instead: which members it has, and what they are.
+/// A part that is too large to be shown is described instead, by its members and their types.
 #[derive(Clone, Debug)]
 pub struct ReadJson {
     workspace: Workspace,
@@ -120,7 +120,7 @@ fn list_of_lines(named: &str, text: &str) -> Result<Value, ToolFailure> {
     lines.map(value).collect::<Result<Vec<Value>, _>>().map(Value::Array)
 }
 
-/// The value that a pointer leads to.
+/// Returns the value at a pointer.
 fn part<'v>(named: &str, all: &'v Value, pointer: &str) -> Result<&'v Value, ToolFailure> {
     all.pointer(pointer).ok_or_else(|| {
         // The nearest value above says what there is.
@@ -136,7 +136,7 @@ fn part<'v>(named: &str, all: &'v Value, pointer: &str) -> Result<&'v Value, Too
     })
 }
 
-/// The value, as much of it as fits.
+/// Returns the value, as much of it as fits.
 fn show(named: &str, value: &Value, input: &ReadJsonInput) -> Result<ToolOutput, ToolFailure> {
     let place =
         if input.pointer.is_empty() { named.to_owned() } else { format!("{named} at {}", input.pointer) };

@@ -9,7 +9,7 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 const MOST_NAMES: u32 = 100;
 
 /// Writes a file atomically: a reader sees the old content or the new. A file that was there keeps its
-/// permissions; its owner is then who runs the program, and other hard links to it keep the old content.
+/// permissions; its owner becomes the user of the program, and other hard links to it keep the old content.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ use super::workspace::{Folder, Workspace, display, path_matcher, refusal};
 /// once, by a rename: a reader sees the old content or the new. It keeps its permissions. Missing folders are made.
 /// Nothing is written below a folder `.git`, whose hooks git would run.
 ///
-/// Between the last look at the file and the rename another program may still change it: that change is lost.
+/// A change by another program between the last check of the file and the rename is lost.
 #[derive(Clone, Debug)]
 pub struct WriteFile {
     workspace: Workspace,

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Clients take no such name. Rename the tool.
+    /// Clients do not take this name. Rename the tool.
     #[error("`{name}` is no name of a served graph: it has 1 to 57 letters of a-z, A-Z, 0-9, `_` and `-`")]
     Name {
         /// The name.
@@ -24,13 +24,13 @@ pub enum ServeError {
         /// The defect of the schema.
         reason: String,
     },
-    /// The input has a field that is called like what names the thread. Rename it.
+    /// The input has a field with the name of the thread's parameter. Rename it.
     #[error("the input of the tool `{name}` has a field `thread`, which names the thread of the graph")]
     ThreadField {
         /// The name of the tool.
         name: String,
     },
-    /// Everybody may ask, at an address that other machines may reach. Ask for a token with
+    /// The address can be reached by other machines, and no token is required. Require one with
     /// `HttpAccess::with_token`, or listen at `127.0.0.1`.
     #[error(
         "everybody could ask the MCP server at {address}, which other machines may reach: ask for a token, or listen at 127.0.0.1"

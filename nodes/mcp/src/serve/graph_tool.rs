@@ -30,9 +30,9 @@ const MOST_OF_THREAD: usize = 200;
 
 /// A graph as a tool of an [`McpService`](super::McpService).
 ///
-/// A call is a run: on a new thread, or on the one that the client names with `thread`, if the graph has a checkpointer. Then
-/// there is a second tool, called like the first with `_resume` behind it, which answers what a run has asked, and goes on
-/// with one that failed, was cancelled or has reached its limit.
+/// A call is a run: on a new thread, or on the one that the client names with `thread`, if the graph has a
+/// checkpointer. Then there is a second tool, with the suffix `_resume`. It answers the questions of a run, and
+/// continues one that failed, was cancelled or has reached its limit.
 ///
 /// A client gets `{ "status": "finished", "thread": .., "output": .. }` or, if the run asks, `"interrupted"` with its
 /// `questions`.

@@ -24,16 +24,17 @@ use crate::wildcard::fits;
 /// The tool `bash`: runs a command in the workspace.
 ///
 /// On Linux from 6.2 on, with Landlock and on x86-64, ARM64 or RISC-V 64, commands run in a sandbox. They write in the
-/// workspace and in a temporary folder that is gone afterwards, and read those and what programs of the system need: not the
-/// user's home, not what is secret in `/etc`, no other process, and nothing that the program has open. They make no socket, so they reach neither the network nor
-/// services of this machine, nor the shared memory, semaphores and message queues of other programs. They make no call that
-/// administers the machine, set no limit, priority or processor of another process, and of the rights of root keep the one to
-/// use files of other users. Elsewhere commands are refused, unless the program [says otherwise](Self::sandbox).
+/// workspace and in a temporary folder that is deleted afterwards. They read these and the files that programs of the
+/// system need: not the user's home, no secrets in `/etc`, no other process, and no open file of the program. They make
+/// no socket, so they reach neither the network nor services of this machine, nor the shared memory, semaphores and
+/// message queues of other programs. They make no call that administers the machine, set no limit, priority or
+/// processor of another process, and of the rights of root keep the one to use files of other users. Elsewhere commands
+/// are refused, unless the program [allows them](Self::sandbox).
 ///
-/// A filter of system calls reads numbers only. So these are refused everywhere, in the workspace, too: extended attributes
-/// (files are copied without), watches (`inotify` and `fanotify`: programs that look from time to time instead do so), the setuid
-/// and setgid bits, also where a folder has the setgid bit already and its mode is set again, and a process that sets its own
-/// limits by its number instead of 0.
+/// A filter of system calls reads numbers only. So these are refused everywhere, in the workspace, too: extended
+/// attributes (files are copied without), watches (`inotify` and `fanotify`: programs that look from time to time
+/// instead do so), the setuid and setgid bits, also where a folder has the setgid bit already and its mode is set
+/// again, and a process that sets its own limits by its number instead of 0.
 ///
 /// The processes of a command are killed when it ends, when its time is over, when its call is cancelled, and when the
 /// program is gone; but when the program is gone, processes that have left its process group continue.
@@ -41,10 +42,11 @@ use crate::wildcard::fits;
 /// Of the environment it has `PATH`, `LANG`, and what the program [adds](Self::variable); `HOME` and `TMPDIR` are the
 /// temporary folder.
 ///
-/// The sandbox does not keep a command from changing the permissions, owners and times of files that the user owns, wherever
-/// they are, from seeing the names, sizes and times of files outside by their paths, from using processor, memory and disk within
-/// its [limits](Self::limits), and from writing what others run later, such as hooks of git in the workspace. It sees which
-/// processes there are, with their command lines and limits. Before Linux 6.12 it may send signals to other processes of the user.
+/// The sandbox does not keep a command from changing the permissions, owners and times of files that the user owns,
+/// wherever they are, from seeing the names, sizes and times of files outside by their paths, from using processor,
+/// memory and disk within its [limits](Self::limits), and from writing what others run later, such as hooks of git in
+/// the workspace. It sees which processes there are, with their command lines and limits. Before Linux 6.12 it may send
+/// signals to other processes of the user.
 #[derive(Clone, Debug)]
 pub struct Bash {
     workspace: Workspace,
@@ -104,21 +106,21 @@ impl Bash {
         self
     }
 
-    /// Says whether commands reach the network.
+    /// Sets the network access of commands.
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = network;
         self
     }
 
-    /// Says whether commands run in a sandbox.
+    /// Sets the sandbox of commands.
     #[must_use]
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = sandbox;
         self
     }
 
-    /// Says how much commands may use. Only Linux sets these limits.
+    /// Sets the resource limits of commands. They hold on Linux only.
     #[must_use]
     pub fn limits(mut self, limits: ProcessLimits) -> Self {
         self.limits = limits;
@@ -132,7 +134,7 @@ impl Bash {
         self
     }
 
-    /// Sets how long a command may take.
+    /// Sets the default time limit of a command.
     #[must_use]
     pub fn with_time(mut self, time: Duration) -> Self {
         self.time = time;
@@ -185,7 +187,7 @@ impl BuiltIn for Bash {
         format!("run the command {}", shortened(&input.command, 2_000))
     }
 
-    /// A rule is about a command if it fits each of the commands that this one is made of, where `*` is anything.
+    /// Returns true if a rule matches each command of this command line; `*` matches anything.
     fn matcher(&self, input: &BashInput) -> Option<PermissionMatcher> {
         let commands = simple_commands(&input.command)?;
         Some(PermissionMatcher::new(move |pattern| commands.iter().all(|command| fits(pattern, command))))
@@ -249,8 +251,8 @@ fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
     }
 }
 
-/// The commands that a command line is made of, or `None` if that cannot be said for sure: where something is put in from
-/// another command, or goes to a file.
+/// Returns the commands of a command line, or `None` if they are not certain: with a substitution or a redirection to a
+/// file.
 fn simple_commands(line: &str) -> Option<Vec<String>> {
     if line.contains(['$', '`', '<', '>', '(', ')', '{', '}', '\\', '#', '\'', '"']) {
         return None;

@@ -61,11 +61,11 @@ const SYSTEM: [&str; 37] = [
 const DEVICES: [&str; 5] = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
 
 impl Confinement {
-    /// Takes from this thread, and from all that it starts, what is not in the confinement. There is no way back.
+    /// Confines this thread and all processes that it starts. This cannot be undone.
     ///
     /// # Errors
     ///
-    /// Fails if the kernel does not do so, or not enough of it. The thread should then end.
+    /// Fails if the kernel does not support the confinement. The thread should then end.
     pub(super) fn confine_this_thread(&self) -> Result<(), NoSandbox> {
         self.confine_files().map_err(|error| NoSandbox(error.to_string()))?;
         give_up_rights().map_err(|error| NoSandbox(format!("rights cannot be given up: {error}")))?;
@@ -99,8 +99,8 @@ impl Confinement {
     }
 }
 
-/// Gives up the rights of root but for one, to use files of all users where files may be used. With the others the
-/// kernel shows what is in the memory of other processes, their environment among it, and lets the machine be changed.
+/// Drops the capabilities of root but for one, to use files of all users where files may be used. The others show the
+/// memory of other processes, with their environment, and let the machine be changed.
 fn give_up_rights() -> rustix::io::Result<()> {
     let CapabilitySets { effective, permitted, .. } = capabilities(None)?;
     let kept = CapabilitySet::DAC_OVERRIDE;

@@ -1,4 +1,4 @@
-//! Processes that have left their group.
+//! Finds processes that have left their group.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,10 +12,10 @@ use rustix::process::{
 /// a busy machine.
 const LOOKS: usize = 400;
 
-/// A mark that a process hands on to all that it starts, and that in the sandbox none can take off: a number as its
-/// limit of real time, which is far beyond what any process of a model comes to.
+/// A mark that child processes inherit, and that none can remove in the sandbox: a number as the limit of real time,
+/// far beyond that of any process.
 ///
-/// A process may leave its group, and its parent may end; the mark tells whose it is.
+/// A process may leave its group, and its parent may end; the mark still identifies its command.
 pub(super) struct Mark(u64);
 
 impl Mark {
@@ -34,10 +34,10 @@ impl Mark {
         Ok(prlimit(Some(process), Resource::Rttime, limit).map(drop)?)
     }
 
-    /// Kills all processes that have it. Where `/proc` does not tell of them it does nothing.
+    /// Kills all processes with the mark. Without a readable `/proc` it does nothing.
     ///
     /// A process that starts another and ends may do so between the list of processes and the look at it. So the list
-    /// is made anew until a look at all of it meets none that has the mark, and none that has just ended.
+    /// is read again until it has no process with the mark, and none that has just ended.
     pub(super) fn kill_all(&self) {
         let mut dead = HashSet::new();
         for _ in 0..LOOKS {
@@ -64,7 +64,7 @@ impl Mark {
         }
     }
 
-    /// Kills a process if it is still the one that has the mark: its number may be another's by now.
+    /// Kills a process if it still has the mark: its number may have been reused.
     fn kill(&self, process: Pid) {
         if let Ok(handle) = pidfd_open(process, PidfdFlags::empty())
             && self.state_of(process) == ProcessState::Alive

@@ -6,7 +6,7 @@
 //!    └──▶ thread, which confines itself ──starts──▶ bash, which waits ──limits, a mark, "go"──▶ the command
 //! ```
 //!
-//! A thread that confines itself hands that on to what it starts, so nothing has to be done between `fork` and `exec`.
+//! Child processes inherit the confinement of the thread, so nothing has to be done between `fork` and `exec`.
 
 mod bash;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -48,7 +48,7 @@ pub(super) enum StartError {
     Start(#[from] io::Error),
 }
 
-/// A command that runs, with all that it has started. Dropped, it is killed.
+/// A running command with its child processes. They are killed when it is dropped.
 pub(super) struct Processes {
     keeper: Child,
     shell: Child,
@@ -58,7 +58,7 @@ pub(super) struct Processes {
 }
 
 impl Order {
-    /// Starts the command; what it prints comes out of the pipe.
+    /// Starts the command; its output is written to the pipe.
     pub(super) fn start(&self) -> Result<(Processes, PipeReader), StartError> {
         let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash"];
         let bash = bash.map(Path::new).into_iter().find(|path| path.is_file()).ok_or(StartError::NoBash)?;
@@ -89,7 +89,7 @@ impl Order {
     }
 
     /// Sets the limits of the command, and puts a mark on what it starts. A program that is in a sandbox of this kind
-    /// itself may do neither: then the limits are the program's, and what leaves the process group is not found.
+    /// itself may do neither: then the limits are the program's, and processes that leave the group are not found.
     fn hold(&self, processes: &mut Processes) -> io::Result<()> {
         let held = self.limits.set(pid(&processes.shell)).and_then(|()| processes.mark());
         match held {

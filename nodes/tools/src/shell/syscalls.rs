@@ -113,7 +113,7 @@ const REAL_TIME: u64 = libc::RLIMIT_RTTIME as u64;
 /// Calls, each with the rules of which one must match; without rules all match.
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Forbids this thread, and all that it starts, the system calls that no command of a model needs.
+/// Forbids this thread and its child processes the system calls that no command of a model needs.
 pub(super) fn forbid_syscalls(network: Network) -> Result<(), NoSandbox> {
     let failed =
         |error: &dyn std::fmt::Display| NoSandbox(format!("system calls cannot be filtered: {error}"));

@@ -1,4 +1,4 @@
-//! The thread that looks after a command.
+//! The thread that supervises a command.
 
 use std::io::{PipeReader, Read};
 use std::process::ExitStatus;
@@ -34,7 +34,7 @@ pub(super) enum End {
     Stopped,
 }
 
-/// Runs a command to its end, which comes after this time at the latest.
+/// Runs a command until it ends or this time is over.
 pub(super) fn run(order: &Order, time: Duration, stop: &CancellationToken) -> Result<Report, StartError> {
     let until = Instant::now() + time;
     let (mut processes, pipe) = order.start()?;
@@ -60,7 +60,7 @@ pub(super) fn run(order: &Order, time: Duration, stop: &CancellationToken) -> Re
     Ok(Report { end: reason.unwrap_or(End::ByItself(status)), output, goes_on })
 }
 
-/// Reads a pipe on a thread of its own, and says when it is at its end.
+/// Reads a pipe on a thread of its own, and reports its end.
 fn listen(mut pipe: PipeReader) -> std::io::Result<(Arc<Mutex<Output>>, mpsc::Receiver<()>)> {
     let output = Arc::<Mutex<Output>>::default();
     let (read, is_read) = mpsc::channel();
