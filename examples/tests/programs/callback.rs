@@ -1,5 +1,7 @@
 //! A graph that reports its steps.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! The metrics of a process, as Prometheus reads them from the page that the examples serve, and the dashboard for
 //! them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
