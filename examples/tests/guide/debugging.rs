@@ -45,7 +45,7 @@ const STATE: &str = r#"{
   "score": 3
 }"#;
 
-/// The input of the run.
+/// What it begins with.
 const BEGIN: &str = r#"{
   "tasks": [
     {
@@ -86,7 +86,7 @@ const EXPECTED: &str = r#"{
   "score": 0
 }"#;
 
-/// The recorded outcomes of effects.
+/// What the outside world has said.
 const CASSETTE: &str = r#"{
   "version": 1,
   "recordings": []
