@@ -39,8 +39,9 @@ use super::subject::{Debuggable, Erased};
 /// }
 /// ```
 ///
-/// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those after
-/// its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
+/// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those
+/// after its subcommand to [`run`](Debugger::run).
+/// [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
 pub fn debugger(graphs: &[&dyn Debuggable]) -> Debugger {
     Debugger { graphs: graphs.iter().map(|graph| graph.erased()).collect(), behind: None, program: None }
 }
@@ -60,8 +61,8 @@ impl Debugger {
         Self { program: Some(program.into()), ..self }
     }
 
-    /// Names the saver behind those of the graphs, for graphs whose savers are [around](superstep_core::checkpoint::Around)
-    /// a [`SqliteSaver`]: the verbs look into its file.
+    /// Names the saver behind those of the graphs, for graphs whose savers are
+    /// [around](superstep_core::checkpoint::Around) a [`SqliteSaver`]: the verbs look into its file.
     pub fn behind(self, saver: SqliteSaver) -> Self {
         Self { behind: Some(saver), ..self }
     }

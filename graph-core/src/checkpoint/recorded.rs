@@ -9,10 +9,10 @@ use super::work::{EffectOutcome, EffectRecord, TaskResult};
 /// Failures of tasks and effects that did not succeed do not count: no superstep is made of them.
 ///
 /// The number is the same in every process, so a server can compute and compare it, and a store can keep it beside its
-/// rows. It is the sum, modulo 2<sup>128</sup>, of one number for each record: the first 16 bytes, little-endian, of the
-/// BLAKE3 hash of the record's JSON text. For a result that text is the [`TaskResult`] as `serde` writes it, without
-/// whitespace; for an effect it is the array of its [`EffectId`](super::EffectId) and its value. Values in it are the
-/// texts that the driver gave, letter by letter. Nothing recorded is 0.
+/// rows. It is the sum, modulo 2<sup>128</sup>, of one number for each record: the first 16 bytes, little-endian, of
+/// the BLAKE3 hash of the record's JSON text. For a result that text is the [`TaskResult`] as `serde` writes it,
+/// without whitespace; for an effect it is the array of its [`EffectId`](super::EffectId) and its value. Values in it
+/// are the texts that the driver gave, letter by letter. Nothing recorded is 0.
 ///
 /// ```
 /// use superstep_core::checkpoint::{Recorded, TaskResult};

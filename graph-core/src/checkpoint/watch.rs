@@ -12,7 +12,8 @@ use crate::id::ThreadId;
 /// name, a fork, a deletion.
 ///
 /// Take a mark first, then read, then wait for a change since that mark: so no change is missed, whenever it happens.
-/// The answer may come although nothing changed: read again, and wait again. A caller that waits no longer drops the call.
+/// The answer may come although nothing changed: read again, and wait again. A caller that waits no longer drops the
+/// call.
 ///
 /// ```
 /// # use superstep_core::checkpoint::{Checkpointer, StoreError, Watch};
