@@ -19,7 +19,8 @@ pub(super) fn beginning(text: &str, letters: usize) -> String {
     }
 }
 
-/// The number of letters that are shown of a thread's name where there is little room: more than a UUID's first part has.
+/// The number of letters that are shown of a thread's name where there is little room: more than a UUID's first part
+/// has.
 const NAME_LETTERS: usize = 12;
 
 /// The name of a thread where there is little room; of a subgraph's, that of the thread it belongs to is shortened.

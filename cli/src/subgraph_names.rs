@@ -1,9 +1,9 @@
 //! Names of the threads of subgraphs.
 //!
-//! `rust/research#2` is the second run of the subgraph at node `research` on thread `rust`; subgraphs of that are below it, as in
-//! `rust/research#2/fetch#1`. A subgraph that keeps its state is `rust/research[notes]`, too, by the key: that is its latest
-//! run. The id of such a thread consists of the name of the thread at the top and the ids of the tasks that lead to it. It is
-//! accepted as well, with the separator as JSON or a table shows it, or with `/`.
+//! `rust/research#2` is the second run of the subgraph at node `research` on thread `rust`; subgraphs of that are
+//! below it, as in `rust/research#2/fetch#1`. A subgraph that keeps its state is `rust/research[notes]`, too, by the
+//! key: that is its latest run. The id of such a thread consists of the name of the thread at the top and the ids of
+//! the tasks that lead to it. It is accepted as well, with the separator as JSON or a table shows it, or with `/`.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -58,13 +58,14 @@ impl Source {
         subgraphs
     }
 
-    /// The same for names in lists and errors. They do without where these cannot be read: the verb that reads the thread
-    /// itself reports why.
+    /// The same for names in lists and errors. They do without where these cannot be read: the verb that reads the
+    /// thread itself reports why.
     fn subgraphs_for_names(&self, thread: &ThreadId) -> Rc<Subgraphs> {
         self.subgraphs(thread).unwrap_or_else(|_| self.remember(thread, Subgraphs::default()))
     }
 
-    /// Returns the name of a thread. Of a subgraph whose plan was pruned, or is damaged, it ends with the id of the task.
+    /// Returns the name of a thread. Of a subgraph whose plan was pruned, or is damaged, it ends with the id of the
+    /// task.
     pub(super) fn called(&self, thread: &ThreadId) -> String {
         let thread = thread.before_deletion();
         let Some(above) = thread.above() else { return thread.to_string() };
@@ -95,7 +96,8 @@ impl Source {
         Ok(all)
     }
 
-    /// Returns the place of a thread among others: by name, each before the subgraphs that it ran, in the order of their numbers.
+    /// Returns the place of a thread among others: by name, each before the subgraphs that it ran, in the order of
+    /// their numbers.
     pub(super) fn rank(&self, thread: &ThreadId) -> (ThreadId, Vec<usize>) {
         let thread = thread.before_deletion();
         let Some(above) = thread.above() else { return (thread, Vec::new()) };

@@ -1,7 +1,7 @@
 //! Prunes older checkpoints in the background, on a thread and a connection of its own.
 //!
-//! A pass looks at the whole file, so the more a pass left the later comes the next: what a checkpoint costs stays the same
-//! however large the file is. It writes in short transactions, for which it queues like another program.
+//! A pass looks at the whole file, so the more a pass left the later comes the next: what a checkpoint costs stays the
+//! same however large the file is. It writes in short transactions, for which it queues like another program.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use crate::maintenance::{Collected, MaintenanceError, Pruned, Retained, retentio
 use crate::saver::SqliteSaver;
 
 impl SqliteSaver {
-    /// Takes out now what need not stay, by what the options say of [retention](crate::SqliteOptions::retention), instead of when it
-    /// is time for that. Waits for a pass that is under way.
+    /// Takes out now what need not stay, by what the options say of [retention](crate::SqliteOptions::retention),
+    /// instead of when it is time for that. Waits for a pass that is under way.
     ///
     /// # Errors
     /// Those of [`maintenance::prune`](crate::maintenance::prune()).
@@ -65,7 +65,8 @@ struct Waiting {
 }
 
 impl BackgroundPruner {
-    /// One for a file whose options say what stays; `None` where they say nothing, or where nobody else may write to it.
+    /// One for a file whose options say what stays; `None` where they say nothing, or where nobody else may write to
+    /// it.
     pub(crate) fn start(file: &File) -> Result<Option<Self>, StoreError> {
         let options = &file.options;
         let is_shared = file.path.is_some() && options.durability != Durability::Exit;

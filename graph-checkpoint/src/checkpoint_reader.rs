@@ -31,9 +31,10 @@ macro_rules! page {
 /// Reads checkpoints without writing: what the command line and other tools know of a place where checkpoints are kept.
 ///
 /// [`load`](Self::load) and [`scan`](Self::scan) are those of a
-/// [`Checkpointer`](superstep_core::checkpoint::Checkpointer); the other required methods tell what only tools ask for.
-/// Calls block; each reads one consistent state. A [`SqliteReader`](crate::SqliteReader) reads a file that may belong to
-/// others, and [`SqliteSaver::reader`](crate::SqliteSaver::reader) gives one for the file that a program has open.
+/// [`Checkpointer`](superstep_core::checkpoint::Checkpointer); the other required methods tell what only tools ask
+/// for. Calls block; each reads one consistent state. A [`SqliteReader`](crate::SqliteReader) reads a file that may
+/// belong to others, and [`SqliteSaver::reader`](crate::SqliteSaver::reader) gives one for the file that a program has
+/// open.
 pub trait CheckpointReader {
     /// Reads a checkpoint with its values and the work on top of it; `None` when the thread has none.
     ///
@@ -54,22 +55,23 @@ pub trait CheckpointReader {
     /// Those of [`threads`](Self::threads), but for damage of single threads.
     fn list_threads(&self) -> Result<ThreadList, StoreError>;
 
-    /// Returns the size of each thread's own data, by the names of threads, those of subgraphs among them. Threads whose
-    /// rows are damaged are left out.
+    /// Returns the size of each thread's own data, by the names of threads, those of subgraphs among them. Threads
+    /// whose rows are damaged are left out.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
     fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError>;
 
-    /// Lists the subgraphs that the tasks of a thread have run, finished ones too, by their nodes and in the order in which they
-    /// were planned. Each has a thread of its own, which is read like any other; subgraphs of that one are listed with its id.
+    /// Lists the subgraphs that the tasks of a thread have run, finished ones too, by their nodes and in the order in
+    /// which they were planned. Each has a thread of its own, which is read like any other; subgraphs of that one are
+    /// listed with its id.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
     fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError>;
 
-    /// Finds the first checkpoint of the past of each thread. Unless older ones were pruned, that is its first input; a fork's
-    /// is that of the thread that it was forked from. Damaged threads are left out.
+    /// Finds the first checkpoint of the past of each thread. Unless older ones were pruned, that is its first input;
+    /// a fork's is that of the thread that it was forked from. Damaged threads are left out.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
@@ -87,8 +89,8 @@ pub trait CheckpointReader {
     /// Those of [`threads`](Self::threads).
     fn schemas(&self) -> Result<Vec<Schema>, StoreError>;
 
-    /// Finds the checkpoints whose ids begin or end with these hexadecimal digits, or whose ids' last eight digits begin
-    /// with them, oldest first and at most `limit` of them. Dashes may be left out.
+    /// Finds the checkpoints whose ids begin or end with these hexadecimal digits, or whose ids' last eight digits
+    /// begin with them, oldest first and at most `limit` of them. Dashes may be left out.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).

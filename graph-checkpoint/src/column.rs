@@ -17,8 +17,8 @@ pub(crate) fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Optio
     value.as_str_or_null().map_err(|error| corrupt("a text column", error))
 }
 
-/// A long text as it is stored, in one of two columns: as a text, or encrypted as bytes, which take a quarter less than they would
-/// as a text. Before format 5 all of them were texts.
+/// A long text as it is stored, in one of two columns: as a text, or encrypted as bytes, which take a quarter less
+/// than they would as a text. Before format 5 all of them were texts.
 pub(crate) enum LongText<'t> {
     Text(Cow<'t, str>),
     Encrypted(Cow<'t, [u8]>),

@@ -136,8 +136,8 @@ fn fold(ops: &[Op]) {
     }
 }
 
-/// A text of the tables beside that of the checkpoints: results, failures, questions, outcomes, what was emitted. Returns
-/// whether it is any.
+/// A text of the tables beside that of the checkpoints: results, failures, questions, outcomes, what was emitted.
+/// Returns whether it is any.
 ///
 /// # Panics
 /// When what was read is not read again from how it is written.
@@ -161,8 +161,8 @@ fn comes_back<T: DeserializeOwned + Serialize + PartialEq + Debug>(text: &str) -
     true
 }
 
-/// A thread as a document, whose digest is made right first. What is accepted is written and read again as the same, and so
-/// it is without its secrets.
+/// A thread as a document, whose digest is made right first. What is accepted is written and read again as the same,
+/// and so it is without its secrets.
 ///
 /// # Panics
 /// When something that must hold does not.

@@ -5,8 +5,8 @@ use superstep_core::state::{CodecError, Excess, SizeLimits};
 
 use crate::error::corrupt;
 
-/// A row of at most so many bytes is handed over by SQLite: a text that keeps to the limits, though it is encrypted, with all that
-/// stands beside it.
+/// A row of at most so many bytes is handed over by SQLite: a text that keeps to the limits, though it is encrypted,
+/// with all that stands beside it.
 pub(crate) fn longest_row(limits: SizeLimits) -> i32 {
     const BESIDE: usize = 4 << 20;
     let most = limits.most_bytes();

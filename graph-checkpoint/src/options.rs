@@ -73,8 +73,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets the time that a call waits while other programs write to the file before it fails. The default is 30 seconds.
-    /// Programs that share a file take turns, so this is far more than ordinary use needs.
+    /// Sets the time that a call waits while other programs write to the file before it fails. The default is 30
+    /// seconds. Programs that share a file take turns, so this is far more than ordinary use needs.
     #[must_use]
     pub fn busy_limit(mut self, limit: Duration) -> Self {
         self.busy_limit = limit;
@@ -104,11 +104,11 @@ impl SqliteOptions {
         self
     }
 
-    /// Encrypts the file with these keys: a new file from its beginning, one that is encrypted already as before. A file
-    /// with plain texts is refused; [`maintenance::rekey`](crate::maintenance::rekey()) encrypts it first.
+    /// Encrypts the file with these keys: a new file from its beginning, one that is encrypted already as before. A
+    /// file with plain texts is refused; [`maintenance::rekey`](crate::maintenance::rekey()) encrypts it first.
     ///
-    /// The page [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html) says what is encrypted and
-    /// what stays readable.
+    /// The page [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html) says what is encrypted
+    /// and what stays readable.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -132,8 +132,9 @@ impl SqliteOptions {
     }
 
     /// Which checkpoints stay: older ones are taken out by the saver itself while threads run, as
-    /// [`maintenance::prune`](crate::maintenance::prune()) does. It does so on a thread of its own and in short transactions, whenever
-    /// [as many](Self::retain_every) checkpoints were committed. Everything stays unless something is said.
+    /// [`maintenance::prune`](crate::maintenance::prune()) does. It does so on a thread of its own and in short
+    /// transactions, whenever [as many](Self::retain_every) checkpoints were committed. Everything stays unless
+    /// something is said.
     ///
     /// With [`Durability::Exit`], and in memory, nothing is taken out: nobody but the writer can write there.
     ///

@@ -71,8 +71,8 @@ struct Open {
 }
 
 impl SqliteSaver {
-    /// Opens a file with [`Durability::Power`], creating it when there is none. A path is one; where there are keys for it, it
-    /// is encrypted.
+    /// Opens a file with [`Durability::Power`], creating it when there is none. A path is one; where there are keys
+    /// for it, it is encrypted.
     ///
     /// # Errors
     /// Those of [`SqliteOptions::open`].
@@ -138,8 +138,8 @@ impl SqliteSaver {
         self.file().path.as_deref()
     }
 
-    /// Returns a reader of its checkpoints, for tools, that does not open the file a second time. It sees what is written:
-    /// a result that was handed over may be missing for a moment.
+    /// Returns a reader of its checkpoints, for tools, that does not open the file a second time. It sees what is
+    /// written: a result that was handed over may be missing for a moment.
     #[must_use]
     pub fn reader(&self) -> Box<dyn CheckpointReader> {
         Box::new(Reader(self.clone()))

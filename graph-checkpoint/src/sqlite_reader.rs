@@ -55,9 +55,9 @@ impl SqliteReader {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] when nothing of the file
-    /// can be read, [`StoreError::Keys`] when it is encrypted with other keys than were given, and [`StoreError::Io`] when it is not
-    /// there, is not a file, is empty, or cannot be read where it is.
+    /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] when nothing of the
+    /// file can be read, [`StoreError::Keys`] when it is encrypted with other keys than were given, and
+    /// [`StoreError::Io`] when it is not there, is not a file, is empty, or cannot be read where it is.
     pub fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
         Self::open_with(file.into(), false)
     }
@@ -127,8 +127,8 @@ impl Held {
         let alone = Stamp::of_lonely(path);
         let sharing = if alone.is_some() { Sharing::Alone } else { Sharing::WithWriters };
         let (connection, format) = file.open_as_it_is(sharing).map_err(|error| match &error {
-            // SQLite does not say why. Only now is the file opened here: closing it gives up the locks on it that a saver of
-            // this process has.
+            // SQLite does not say why. Only now is the file opened here: closing it gives up the locks on it that a
+            // saver of this process has.
             StoreError::Io(cause) if cannot_open(cause.downcast_ref()) => match std::fs::File::open(path) {
                 Err(why) => FileError::Unreadable(path.display().to_string(), why).into(),
                 Ok(_) if alone.is_none() => FileError::LogUnreadable(path.display().to_string()).into(),

@@ -61,8 +61,8 @@ impl Debugger {
         Self { program: Some(program.into()), ..self }
     }
 
-    /// Names the saver behind those of the graphs, for graphs whose savers are [around](superstep_core::checkpoint::Around)
-    /// a [`SqliteSaver`]: the verbs look into its file.
+    /// Names the saver behind those of the graphs, for graphs whose savers are
+    /// [around](superstep_core::checkpoint::Around) a [`SqliteSaver`]: the verbs look into its file.
     pub fn behind(self, saver: SqliteSaver) -> Self {
         Self { behind: Some(saver), ..self }
     }

@@ -1,4 +1,4 @@
-//! Where a encrypted text belongs.
+//! Where an encrypted text belongs.
 
 /// The character that begins every encrypted text, and no JSON text.
 pub(super) const MARK: char = '~';
@@ -8,8 +8,8 @@ pub(crate) fn is_sealed(stored: &str) -> bool {
     stored.starts_with(MARK)
 }
 
-/// A cell of a table: the table, the column, and what identifies the row. A text that is encrypted for one cell is refused
-/// in every other one.
+/// A cell of a table: the table, the column, and what identifies the row. A text that is encrypted for one cell is
+/// refused in every other one.
 pub(crate) struct Cell {
     table: &'static str,
     column: &'static str,

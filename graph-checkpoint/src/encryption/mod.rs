@@ -1,12 +1,12 @@
 //! Encryption: texts are encrypted on their way into the file, and opened on their way out.
 //!
-//! An encrypted text is `~`, the number of its key in the table `seal`, a full stop, and in base64 a random nonce of 24 bytes,
-//! the ciphertext of XChaCha20-Poly1305 and its tag. A long one is the same bytes without base64. What is authenticated with it is the file's own id and the [`Cell`]
-//! that it belongs to. No JSON text begins with `~`.
+//! An encrypted text is `~`, the number of its key in the table `seal`, a full stop, and in base64 a random nonce of
+//! 24 bytes, the ciphertext of XChaCha20-Poly1305 and its tag. A long one is the same bytes without base64. What is
+//! authenticated with it is the file's own id and the [`Cell`] that it belongs to. No JSON text begins with `~`.
 //!
-//! A file has an id and a secret, both random. The cipher's key is derived from a key of the program and the file's id.
-//! The secret, by which long texts are found again, is kept encrypted with each key that is in use; that it can be opened
-//! tells that a key is the right one.
+//! A file has an id and a secret, both random. The cipher's key is derived from a key of the program and the file's
+//! id. The secret, by which long texts are found again, is kept encrypted with each key that is in use; that it can be
+//! opened tells that a key is the right one.
 
 mod cell;
 mod keys;
@@ -69,9 +69,9 @@ fn cipher(key: &Key, file: &[u8; 16]) -> XChaCha20Poly1305 {
 }
 
 impl Encryption {
-    /// Returns the [`Encryption`] of an open file; `None` if the file is not encrypted and is not expected to be. A caller that
-    /// is `alone` with the file may also have one that is still to be encrypted, or whose texts are only partly
-    /// encrypted.
+    /// Returns the [`Encryption`] of an open file; `None` if the file is not encrypted and is not expected to be. A
+    /// caller that is `alone` with the file may also have one that is still to be encrypted, or whose texts are only
+    /// partly encrypted.
     pub(crate) fn attach(
         connection: &Connection,
         keys: Option<&SharedKeys>,
@@ -153,7 +153,8 @@ impl Encryption {
         SealRow { number: 1, key, file, phase }.insert(connection, &cipher, &secret)
     }
 
-    /// Encrypts a text that belongs to a cell, with the key that is used for what is written. In a transaction that writes.
+    /// Encrypts a text that belongs to a cell, with the key that is used for what is written. In a transaction that
+    /// writes.
     pub(crate) fn encrypt(
         &self,
         connection: &Connection,

@@ -5,8 +5,8 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::error::{corrupt, sqlite};
 
-/// Triggers, views, tables that code makes up, and columns that are computed. The words of a [store](crate::SqliteStore) are
-/// in such a table, which has no content of its own.
+/// Triggers, views, tables that code makes up, and columns that are computed. The words of a
+/// [store](crate::SqliteStore) are in such a table, which has no content of its own.
 const STRANGE: &str = "
 SELECT type || ' ' || name FROM sqlite_schema
 WHERE type IN ('trigger', 'view') OR (

@@ -17,8 +17,8 @@ pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Refuses a path that SQLite must not open: it waits for ever at the end of a pipe, writes into a device, and deletes the
-/// log beside an empty file.
+/// Refuses a path that SQLite must not open: it waits for ever at the end of a pipe, writes into a device, and deletes
+/// the log beside an empty file.
 ///
 /// # Errors
 /// [`StoreError::Io`] when something else than a file is there, and [`StoreError::Corrupt`] when the file is

@@ -96,10 +96,10 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
-/// Leases of threads: no fence is given twice, not even after its row is gone. Segments, the operations of many versions
-/// of a field in one row: the text comes last because it is long, and no number is given twice, so that new segments are
-/// told from old ones. The keys that the file is encrypted with. Names of checkpoints. The ends of branches, which are
-/// found when the step is taken.
+/// Leases of threads: no fence is given twice, not even after its row is gone. Segments, the operations of many
+/// versions of a field in one row: the text comes last because it is long, and no number is given twice, so that new
+/// segments are told from old ones. The keys that the file is encrypted with. Names of checkpoints. The ends of
+/// branches, which are found when the step is taken.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,

@@ -1,14 +1,14 @@
 //! The queue in which programs wait for a file's write lock.
 //!
 //! SQLite gives the lock to the program that asks in the moment in which it is free. A busy program asks again within
-//! microseconds of its last commit, and starves the others. So they queue: in a folder beside the database there is a file
-//! for each slot, and the program in a slot holds a lock on its file. Each moves up when the slot before it is free: first
-//! come, first served. The program that writes checks every [`QUANTUM`] if another one is at the front, and then queues
-//! behind it. Between two checks it continues, so that a turn is worth its cost; a program that is alone neither waits nor
-//! makes the folder.
+//! microseconds of its last commit, and starves the others. So they queue: in a folder beside the database there is a
+//! file for each slot, and the program in a slot holds a lock on its file. Each moves up when the slot before it is
+//! free: first come, first served. The program that writes checks every [`QUANTUM`] if another one is at the front,
+//! and then queues behind it. Between two checks it continues, so that a turn is worth its cost; a program that is
+//! alone neither waits nor makes the folder.
 //!
-//! The queue decides only which program asks next: the lock is SQLite's. Where the folder cannot be made, or a program in
-//! the queue has been stopped, the others ask all the same.
+//! The queue decides only which program asks next: the lock is SQLite's. Where the folder cannot be made, or a program
+//! in the queue has been stopped, the others ask all the same.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -100,7 +100,8 @@ impl WaitQueue {
         done
     }
 
-    /// Waits in the line, and then until `attempt` does not find the file locked. It must have done nothing where it does.
+    /// Waits in the line, and then until `attempt` does not find the file locked. It must have done nothing where it
+    /// does.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when that takes longer than `limit`, and those of `attempt`.

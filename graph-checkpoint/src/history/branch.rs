@@ -1,7 +1,8 @@
 //! The ends of branches that the heads of their threads have left: the table `branch`, one row an end.
 //!
-//! Nothing newer leads to such a checkpoint, so without these rows a thread's checkpoints could only be found by reading
-//! those of all threads. With them each is in the past of the thread's head, of a checkpoint that has a name, or of an end.
+//! Nothing newer leads to such a checkpoint, so without these rows a thread's checkpoints could only be found by
+//! reading those of all threads. With them each is in the past of the thread's head, of a checkpoint that has a name,
+//! or of an end.
 
 use rusqlite::{Connection as Sqlite, Row, params};
 use superstep_core::checkpoint::StoreError;

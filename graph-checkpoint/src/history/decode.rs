@@ -247,7 +247,8 @@ pub(crate) fn kept(manifest: &str) -> Result<Vec<Kept>, StoreError> {
     Ok(keeping.kept)
 }
 
-/// The tasks that are planned on a checkpoint, without what they are given, and where the subgraphs go on that it keeps.
+/// The tasks that are planned on a checkpoint, without what they are given, and where the subgraphs go on that it
+/// keeps.
 pub(crate) struct Planned {
     pub(crate) tasks: Vec<NextTask>,
     pub(crate) kept: Vec<Kept>,

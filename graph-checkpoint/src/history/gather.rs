@@ -1,8 +1,8 @@
 //! Moves the operations of a field's versions into a [segment](crate::history::segment), once there are many.
 //!
 //! It happens with every whole map from field to version, in the transaction of that commit: the rows of the versions,
-//! the segments, and the checksums of both are new together. What they say is what they said before, so whoever remembers
-//! versions goes on as if nothing had happened.
+//! the segments, and the checksums of both are new together. What they say is what they said before, so whoever
+//! remembers versions goes on as if nothing had happened.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -248,8 +248,8 @@ impl Rows {
         held.expect("the version was found in the row")
     }
 
-    /// Stores the segments, and the rows whose operations were moved there. The rows go first: the segments take the pages
-    /// that they leave.
+    /// Stores the segments, and the rows whose operations were moved there. The rows go first: the segments take the
+    /// pages that they leave.
     fn replace(&self, connection: &Connection, segments: &[Segment]) -> Result<(), StoreError> {
         let changed = self.0.iter().filter(|(_, row)| row.is_changed).map(|(seq, _)| *seq);
         let taken_out = neighbours(changed).into_iter();

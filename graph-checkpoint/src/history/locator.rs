@@ -27,7 +27,8 @@ impl CheckpointRow {
                       WHERE seq > (SELECT max(seq) FROM checkpoint) / 64 * 64 AND id = ?";
         let found = match find(connection, newest, id) {
             Err(damaged @ StoreError::Corrupt { .. }) => {
-                // No checkpoint is newer than all heads. Which is damaged is not known, and so not whether it is this one.
+                // No checkpoint is newer than all heads. Which is damaged is not known, and so not whether it is this
+                // one.
                 let last = connection.query_row("SELECT max(head) FROM thread", [], |row| row.get(0));
                 let found =
                     newest_one_by_one(connection, last.map_err(sqlite)?)?.find(|(_, held)| *held == id);

@@ -18,8 +18,8 @@ use crate::limited::{too_large, undecoded};
 /// The table `body`, by BLAKE3 of the text.
 pub(crate) struct BodyTable<'c>(pub(crate) &'c Connection);
 
-/// The checksum of a row. A plain text is checked by its hash; the hash of a encrypted one is another secret's. In a file that is
-/// encrypted in part only there are both.
+/// The checksum of a row. A plain text is checked by its hash; the hash of an encrypted one is another secret's. In a
+/// file that is encrypted in part only there are both.
 pub(crate) fn sum(id: i64, hash: &[u8], stored: &LongText<'_>) -> i64 {
     let sealed = |bytes| Checksum::of("sealed body").int(id).bytes(hash).bytes(bytes).finish();
     match stored {

@@ -59,8 +59,8 @@ impl CheckpointRow {
         self.each(changes, fields, manifest, |text, cell| connection.encrypt(text, cell))
     }
 
-    /// The changes and the manifest of a row of [`REFERRING`], which nobody has checked: what they refer to is looked for
-    /// also where they are damaged.
+    /// The changes and the manifest of a row of [`REFERRING`], which nobody has checked: what they refer to is looked
+    /// for also where they are damaged.
     pub(crate) fn unchecked<'r>(
         connection: &Connection,
         row: &'r Row<'_>,

@@ -220,8 +220,8 @@ impl CheckpointRow {
         found.ok_or_else(|| corrupt(format_args!("checkpoint row {seq}"), "the row is missing"))
     }
 
-    /// Visits the threads that come after a name, by name, with their heads, in one query: `visit` gets the thread's row,
-    /// reads the head's only where it wants to, and says whether to go on.
+    /// Visits the threads that come after a name, by name, with their heads, in one query: `visit` gets the thread's
+    /// row, reads the head's only where it wants to, and says whether to go on.
     pub(crate) fn heads(
         connection: &Connection,
         after: Option<&ThreadId>,

@@ -10,8 +10,8 @@
 //!
 //! The rows of the versions then say where in the segment their operations are. A reader of v65 reads the segment as a
 //! whole and steps over 64 rows; a reader of v2 reads what there is of the segment up to v2. The operations are moved
-//! and not copied, in the transaction of a commit, so a list is stored once, and the value at every version stays what it
-//! was.
+//! and not copied, in the transaction of a commit, so a list is stored once, and the value at every version stays what
+//! it was.
 //!
 //! Operations that overwrite one another add up to more than the value that they come to. Then the segment also has the
 //! whole value at its end, and a reader of newer versions needs nothing older.
@@ -125,8 +125,8 @@ impl Segment {
         take(found, whole, text)
     }
 
-    /// The texts of a row of [`SEGMENT`], which nobody has checked: what they refer to is looked for also where they are
-    /// damaged.
+    /// The texts of a row of [`SEGMENT`], which nobody has checked: what they refer to is looked for also where they
+    /// are damaged.
     pub(crate) fn unchecked<'r>(
         connection: &Connection,
         row: &'r Row<'_>,

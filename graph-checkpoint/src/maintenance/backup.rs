@@ -1,9 +1,9 @@
 //! A copy of a file that may be in use.
 //!
-//! The pages are copied with SQLite's backup, all of them in one step: a step reads one state of the file, so no commit
-//! makes it begin anew, and in write-ahead-log mode no writer waits for it. Several steps would begin anew after every
-//! commit of another program. `VACUUM INTO` would copy one state, too, but row by row through indexes, which takes longer
-//! and fails where a page is damaged; a copy of pages has all that is left.
+//! The pages are copied with SQLite's backup, all of them in one step: a step reads one state of the file, so no
+//! commit makes it begin anew, and in write-ahead-log mode no writer waits for it. Several steps would begin anew
+//! after every commit of another program. `VACUUM INTO` would copy one state, too, but row by row through indexes,
+//! which takes longer and fails where a page is damaged; a copy of pages has all that is left.
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -26,8 +26,8 @@ use crate::sqlite_reader::SqliteReader;
 pub enum Existing {
     /// It stays, and nothing is copied.
     Refuse,
-    /// The copy takes its place, in one moment, if it is a checkpoint file or empty. A link to such a file stays, and leads
-    /// to the copy.
+    /// The copy takes its place, in one moment, if it is a checkpoint file or empty. A link to such a file stays, and
+    /// leads to the copy.
     Replace,
 }
 
@@ -45,8 +45,10 @@ pub struct Copied {
 /// of it before.
 ///
 /// # Errors
-/// [`MaintenanceError::Exists`] unless `existing` says that it may be replaced; [`MaintenanceError::Foreign`] when what is there is no
-/// checkpoint file; [`StoreError::NewerFormat`] when it is one that a newer version wrote; [`MaintenanceError::InUse`] when a program has `to` open; [`MaintenanceError::Itself`]; [`MaintenanceError::Unwritable`], and [`MaintenanceError::Store`] when `from` cannot be read.
+/// [`MaintenanceError::Exists`] unless `existing` says that it may be replaced; [`MaintenanceError::Foreign`] when
+/// what is there is no checkpoint file; [`StoreError::NewerFormat`] when it is one that a newer version wrote;
+/// [`MaintenanceError::InUse`] when a program has `to` open; [`MaintenanceError::Itself`];
+/// [`MaintenanceError::Unwritable`], and [`MaintenanceError::Store`] when `from` cannot be read.
 pub fn backup(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -96,8 +98,8 @@ fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Pa
     Ok(place)
 }
 
-/// Checks that replacing `there` loses nothing but a checkpoint file, and none of a newer format, whose content only the
-/// program that made it knows.
+/// Checks that replacing `there` loses nothing but a checkpoint file, and none of a newer format, whose content only
+/// the program that made it knows.
 fn check_replaceable(there: &Path, to: &Path) -> Result<(), MaintenanceError> {
     let unwritable = |cause| MaintenanceError::Unwritable { path: to.to_owned(), cause };
     let is = fs::symlink_metadata(there).map_err(unwritable)?;

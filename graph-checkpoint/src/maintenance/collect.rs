@@ -49,7 +49,8 @@ struct Work {
     table: &'static str,
     /// Which of its rows `w` stand on nothing that is there.
     lost: &'static str,
-    /// The column that says how the work ended. Work that did not end counts on the latest checkpoint of its thread only.
+    /// The column that says how the work ended. Work that did not end counts on the latest checkpoint of its thread
+    /// only.
     end: Option<&'static str>,
     /// The bytes of a row's texts.
     bytes: &'static str,
@@ -103,7 +104,8 @@ const AT_A_TIME: usize = 256;
 /// Tells what [`collect`] would take out of the file at `path`, which may have any format, without touching it.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when the file is malformed or what refers to long texts cannot be read, and those of opening it.
+/// [`StoreError::Corrupt`] when the file is malformed or what refers to long texts cannot be read, and those of
+/// opening it.
 pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, MaintenanceError> {
     let told = SqliteReader::open(file)?.read(|connection| {
         refuse_malformed(connection)?;
@@ -124,8 +126,9 @@ pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, Mainten
 /// own. The file keeps its size until [`vacuum`](super::vacuum()).
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`], and
-/// [`MaintenanceError::Store`], also before anything is written when SQLite finds the file malformed. What was taken out before stays out.
+/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`],
+/// and [`MaintenanceError::Store`], also before anything is written when SQLite finds the file malformed. What was
+/// taken out before stays out.
 pub fn collect(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Collected, MaintenanceError> {
     collect_in(&open(file.into(), Keyless::Refused, patience)?, patience)
 }
@@ -211,8 +214,8 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
     connection.execute(sql, []).map(drop).map_err(sqlite)
 }
 
-/// Long texts and segments that nothing refers to, with their bytes, as of a place in the store's order and a number of a
-/// segment.
+/// Long texts and segments that nothing refers to, with their bytes, as of a place in the store's order and a number
+/// of a segment.
 struct Unused {
     bodies: BTreeMap<i64, u64>,
     segments: BTreeMap<i64, u64>,
@@ -248,9 +251,9 @@ impl Unused {
         Ok(unused)
     }
 
-    /// Takes out the long texts that checkpoints and segments refer to which were written since, but for segments that go,
-    /// too. What was there refers to nothing new: when its operations are moved to a segment, that is a new one. And nothing
-    /// begins to refer to a segment that was there.
+    /// Takes out the long texts that checkpoints and segments refer to which were written since, but for segments that
+    /// go, too. What was there refers to nothing new: when its operations are moved to a segment, that is a new one.
+    /// And nothing begins to refer to a segment that was there.
     fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut used = HashSet::new();
         let unused = &self.segments;

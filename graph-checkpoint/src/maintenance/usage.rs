@@ -27,7 +27,8 @@ pub struct Usage {
     pub size: u64,
     /// Pages without content, which new content takes and a vacuum gives back.
     pub free: u64,
-    /// The space that each thread takes by itself, by name. What a deleted thread left for others is under its old name.
+    /// The space that each thread takes by itself, by name. What a deleted thread left for others is under its old
+    /// name.
     pub threads: Vec<ThreadUsage>,
     /// Long texts and segments that several threads refer to, and versions that are left of pruned checkpoints.
     pub shared: u64,

@@ -18,8 +18,8 @@ pub struct Vacuumed {
     pub before: u64,
     /// Its size after.
     pub after: u64,
-    /// `true` if the file already has that size. While another program reads an older state of it, it does not; the next
-    /// program that moves the log into the file shortens it.
+    /// `true` if the file already has that size. While another program reads an older state of it, it does not; the
+    /// next program that moves the log into the file shortens it.
     pub shortened: bool,
 }
 
@@ -30,8 +30,8 @@ pub struct Vacuumed {
 /// `patience` for somebody who is writing.
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for all that time, [`MaintenanceError::OlderFormat`], and [`MaintenanceError::Store`], also when
-/// SQLite finds the file malformed: then nothing is written.
+/// [`MaintenanceError::Busy`] when somebody wrote for all that time, [`MaintenanceError::OlderFormat`], and
+/// [`MaintenanceError::Store`], also when SQLite finds the file malformed: then nothing is written.
 pub fn vacuum(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Vacuumed, MaintenanceError> {
     vacuum_in(&open(file.into(), Keyless::Allowed, patience)?, patience)
 }

@@ -24,8 +24,8 @@ pub(super) enum Keyless {
     Refused,
 }
 
-/// Opens a file of today's format, which is there and not malformed. It waits for other writers for as long as `patience`
-/// says.
+/// Opens a file of today's format, which is there and not malformed. It waits for other writers for as long as
+/// `patience` says.
 pub(super) fn open(
     file: CheckpointFile,
     keyless: Keyless,

@@ -1,8 +1,8 @@
 //! Values that runs have drawn through this saver in supersteps that may not be committed yet.
 //!
 //! A drawn value is handed over without waiting, and the first one counts. Whether another run of this program was
-//! first is known at once, from what is here; if it was one of another program, the write finds out, and the superstep's
-//! commit is refused.
+//! first is known at once, from what is here; if it was one of another program, the write finds out, and the
+//! superstep's commit is refused.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,8 @@ pub(crate) struct Drawn {
 
 struct Superstep {
     base: CheckpointId,
-    /// That of the latest lease with which something was drawn: what somebody drew who has lost the thread does not count.
+    /// That of the latest lease with which something was drawn: what somebody drew who has lost the thread does not
+    /// count.
     fence: Option<u64>,
     values: HashMap<EffectId, EffectRecord>,
 }

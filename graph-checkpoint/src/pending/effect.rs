@@ -89,8 +89,8 @@ pub(crate) fn cell(column: &'static str, place: WorkKey, id: &EffectId) -> Cell 
     row.text(&id.name).int(i64::from(id.occurrence))
 }
 
-/// The key of an effect as it is stored: that of its row, or else as it is to be in a new one. What is encrypted twice is not
-/// the same twice, so a row cannot be found by its key there.
+/// The key of an effect as it is stored: that of its row, or else as it is to be in a new one. What is encrypted twice
+/// is not the same twice, so a row cannot be found by its key there.
 fn stored_key<'i>(
     connection: &Connection,
     place: WorkKey,

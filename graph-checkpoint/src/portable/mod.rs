@@ -19,9 +19,9 @@
 //! # }
 //! ```
 //!
-//! An export holds the thread's checkpoints with all its branches, the past that it shares with other threads, the threads
-//! of its subgraphs, and the work on top of them: results, failures, questions, answers, effects. Ids, times, steps and
-//! sources are kept, and so an export of what was imported is the same text.
+//! An export holds the thread's checkpoints with all its branches, the past that it shares with other threads, the
+//! threads of its subgraphs, and the work on top of them: results, failures, questions, answers, effects. Ids, times,
+//! steps and sources are kept, and so an export of what was imported is the same text.
 
 mod document;
 mod read;
@@ -68,8 +68,8 @@ pub enum NoExport {
     /// Its parts do not fit together, though its digest matches.
     #[error("the parts of the export do not fit together: {0}")]
     Inconsistent(String),
-    /// It is larger than a document may be, or a state in it is larger than one may be. Give larger limits if it comes from
-    /// somebody you know: see [`Export::parse_within`].
+    /// It is larger than a document may be, or a state in it is larger than one may be. Give larger limits if it comes
+    /// from somebody you know: see [`Export::parse_within`].
     #[error("the export has {0}, which the limits do not allow")]
     TooLarge(Excess),
 }
@@ -122,8 +122,8 @@ impl Export {
     }
 
     /// The export without secrets: `"<secret>"` stands in the place of every value of a secret field, and their texts
-    /// are hidden in all other values: see [`SecretTexts`](superstep_core::state::SecretTexts) for those that are not. A
-    /// program may not be able to go on with it.
+    /// are hidden in all other values: see [`SecretTexts`](superstep_core::state::SecretTexts) for those that are not.
+    /// A program may not be able to go on with it.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         redact::redact(&mut self.document);
@@ -138,12 +138,12 @@ impl fmt::Debug for Export {
     }
 }
 
-/// Reads a thread as a document, as it is at one moment; `None` when there is no such thread. The threads of subgraphs go
-/// with the thread above them, and have no export of their own.
+/// Reads a thread as a document, as it is at one moment; `None` when there is no such thread. The threads of subgraphs
+/// go with the thread above them, and have no export of their own.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when a row that was read is damaged, [`StoreError::TooLarge`] when the document would be larger
-/// than one may be by the limits with which the file was opened, and [`StoreError::Io`].
+/// [`StoreError::Corrupt`] when a row that was read is damaged, [`StoreError::TooLarge`] when the document would be
+/// larger than one may be by the limits with which the file was opened, and [`StoreError::Io`].
 pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
     let document = reader.read(|connection| {
         let document = read::read(connection, thread)?;
@@ -158,9 +158,9 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 /// as those of a deleted thread are kept, unless they are there.
 ///
 /// # Errors
-/// [`StoreError::ThreadExists`] when the name is taken, [`StoreError::CheckpointExists`] when the thread itself is there
-/// already, under whatever name, [`StoreError::CheckpointDiffers`] when what it shares with another one is there and is not
-/// the same, and [`StoreError::Io`]. Then nothing is stored.
+/// [`StoreError::ThreadExists`] when the name is taken, [`StoreError::CheckpointExists`] when the thread itself is
+/// there already, under whatever name, [`StoreError::CheckpointDiffers`] when what it shares with another one is there
+/// and is not the same, and [`StoreError::Io`]. Then nothing is stored.
 pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
     let name = name.clone();
     saver.write(Kind::Long, move |turn| turn.cache.import(&export.document, &name).map(Ok)).await

@@ -128,8 +128,8 @@ impl Selection {
         Ok(document)
     }
 
-    /// Returns the work of the document's threads on top of a checkpoint: of those that continue it, of those whose head
-    /// it is, and of the one that it was written on.
+    /// Returns the work of the document's threads on top of a checkpoint: of those that continue it, of those whose
+    /// head it is, and of the one that it was written on.
     fn work(&self, connection: &Connection, seq: i64, owner: i64) -> Result<Vec<WorkPart>, StoreError> {
         let mut workers = self.continued.get(&seq).cloned().unwrap_or_default();
         workers.extend(self.headed.contains(&owner).then_some(owner));

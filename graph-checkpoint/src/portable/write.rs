@@ -98,8 +98,8 @@ impl WriteCache {
         Ok(plan)
     }
 
-    /// Returns `true` if a thread is a subgraph's whose root is gone: it is kept only for the threads that continue from
-    /// it.
+    /// Returns `true` if a thread is a subgraph's whose root is gone: it is kept only for the threads that continue
+    /// from it.
     fn is_orphan(&self, thread: &ThreadId) -> Result<bool, StoreError> {
         let mut root = thread.clone();
         while let Some(above) = root.above() {

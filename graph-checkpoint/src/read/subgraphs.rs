@@ -20,8 +20,8 @@ pub struct Subgraph {
     pub thread: ThreadId,
     /// The node whose task runs it.
     pub node: NodeName,
-    /// The number of this run among those of the node on the thread above that are in the file, from 1: in the order in which
-    /// they were planned, those of one superstep in the order of their tasks.
+    /// The number of this run among those of the node on the thread above that are in the file, from 1: in the order
+    /// in which they were planned, those of one superstep in the order of their tasks.
     pub number: usize,
     /// The key under which its state is kept, where it is.
     pub key: Option<String>,
@@ -31,7 +31,8 @@ pub struct Subgraph {
     pub position: u32,
 }
 
-/// The subgraphs that tasks of a thread ran, in the order of their numbers; of those whose plans were pruned nothing is known.
+/// The subgraphs that tasks of a thread ran, in the order of their numbers; of those whose plans were pruned nothing
+/// is known.
 pub(crate) fn subgraphs(connection: &Connection, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError> {
     // What a deleted thread of this name has left for others is its past, too.
     let all = ThreadRow::on_or_below(connection, thread)?;

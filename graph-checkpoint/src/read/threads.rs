@@ -39,8 +39,8 @@ pub(crate) fn threads(connection: &Connection, scan: &ThreadScan) -> Result<Vec<
 pub struct ThreadList {
     /// Those whose latest checkpoints can be read, by name.
     pub threads: Vec<ThreadSummary>,
-    /// The names of the damaged threads and their errors; `None` where the name cannot be trusted either. The thread of a
-    /// subgraph is among them if its own row is damaged.
+    /// The names of the damaged threads and their errors; `None` where the name cannot be trusted either. The thread
+    /// of a subgraph is among them if its own row is damaged.
     pub damaged: Vec<(Option<ThreadId>, StoreError)>,
 }
 

@@ -1,9 +1,9 @@
 //! Tracks how large a thread's state becomes, so that no commit stores what cannot be read.
 //!
-//! The writer follows the size from commit to commit, by what each adds. A size that it does not know is computed when it
-//! matters: with a whole map, which is stored every 64th checkpoint of a branch, and before that with a commit that adds
-//! much. What is added in between is less than the margin between the limits for writing and for reading, however many
-//! programs write and however often.
+//! The writer follows the size from commit to commit, by what each adds. A size that it does not know is computed when
+//! it matters: with a whole map, which is stored every 64th checkpoint of a branch, and before that with a commit that
+//! adds much. What is added in between is less than the margin between the limits for writing and for reading, however
+//! many programs write and however often.
 
 use superstep_core::checkpoint::{Commit, Fold, StateSize, StoreError};
 use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op};

@@ -33,8 +33,8 @@ pub(crate) struct Versions {
 }
 
 impl WriteCache {
-    /// The versions under the schema of what builds on them. Under another one than they had, fields have other ids: then
-    /// a whole map is due, and what was known of the values is not.
+    /// The versions under the schema of what builds on them. Under another one than they had, fields have other ids:
+    /// then a whole map is due, and what was known of the values is not.
     pub(crate) fn carried(
         &mut self,
         base: Versions,
@@ -52,8 +52,8 @@ impl WriteCache {
         })
     }
 
-    /// Writes the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The inner error
-    /// is that of the row alone: its place may be taken.
+    /// Writes the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The
+    /// inner error is that of the row alone: its place may be taken.
     pub(crate) fn put(
         &mut self,
         checkpoint: &Checkpoint,

@@ -1,7 +1,7 @@
 //! Leases: the table `lease`, one row a thread that somebody holds.
 //!
-//! Its key is the fence. It is never given twice, also when rows have gone, so that who has lost its lease is told by its
-//! row not being there.
+//! Its key is the fence. It is never given twice, also when rows have gone, so that who has lost its lease is told by
+//! its row not being there.
 
 use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Claim, LeaseRecord, LeaseReply, Standing, StoreError};

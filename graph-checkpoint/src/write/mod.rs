@@ -1,9 +1,10 @@
 //! Writes to a file: one thread does so, in groups, and each commit is a compare-and-swap.
 //!
 //! `queue`, `job_queue` and `commit_timing` lead to the `writer`, in whose transactions each request has its `turn`;
-//! `session` has the results of open supersteps, and `deferred_errors` are reported to the next caller. `cache` is what the
-//! writer remembers of threads, and `growth` tracks how large they are. A `commit` moves a head and `insert`s a row, `delete`
-//! removes a thread with everything that no other one needs, `lease` says which program holds a thread.
+//! `session` has the results of open supersteps, and `deferred_errors` are reported to the next caller. `cache` is
+//! what the writer remembers of threads, and `growth` tracks how large they are. A `commit` moves a head and `insert`s
+//! a row, `delete` removes a thread with everything that no other one needs, `lease` says which program holds a
+//! thread.
 
 pub(crate) mod answers;
 pub(crate) mod cache;

@@ -33,8 +33,8 @@ pub(crate) enum Kind {
     Short,
 }
 
-/// The outcome of a request's work: `Err` in the inner result is told to the caller as it is, whatever it is. An outer one
-/// is first seen to: it may end the transaction.
+/// The outcome of a request's work: `Err` in the inner result is told to the caller as it is, whatever it is. An outer
+/// one is first seen to: it may end the transaction.
 pub(crate) type Outcome<T> = Result<Result<T, StoreError>, StoreError>;
 
 /// The work of a request, and its answer once it is done.
@@ -107,8 +107,8 @@ impl Job {
         Self::waited_for(Kind::Short, None, |_| Ok(Ok(())))
     }
 
-    /// Returns whether a job that could not be written is tried again before its caller hears of the failure. Writing such
-    /// a job twice changes nothing.
+    /// Returns whether a job that could not be written is tried again before its caller hears of the failure. Writing
+    /// such a job twice changes nothing.
     pub(crate) fn is_tried_again(&self) -> bool {
         !self.is_waited_for || matches!(self.kind, Kind::Outcome)
     }
@@ -160,8 +160,8 @@ pub(crate) struct Waiter<'q> {
 }
 
 impl Drop for Waiter<'_> {
-    /// A cancelled caller's request still runs, and the next read sees its result: a run that was dropped could otherwise
-    /// overtake the run that continues it.
+    /// A cancelled caller's request still runs, and the next read sees its result: a run that was dropped could
+    /// otherwise overtake the run that continues it.
     fn drop(&mut self) {
         if !self.answered {
             self.queue.push(Job::handed_over(Kind::Short, None, |_| Ok(())));

@@ -10,8 +10,8 @@ use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::TaskResult;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 
-/// The largest number of open supersteps. Opening one more ends those on the oldest checkpoints: their runs were dropped,
-/// or else read the file again.
+/// The largest number of open supersteps. Opening one more ends those on the oldest checkpoints: their runs were
+/// dropped, or else read the file again.
 const LIMIT: usize = 4096;
 
 /// Per thread, the results of its unfinished superstep. It ends with the commit, and when the run stops.

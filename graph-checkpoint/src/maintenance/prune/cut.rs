@@ -116,8 +116,9 @@ impl Cut {
         self.past.rows.len() as u64
     }
 
-    /// The latest place in the store's order, unless others have come to stand on what is to go, or have pruned or deleted
-    /// since. What they have written on what stays refers to nothing that goes: all that can be seen from there is kept.
+    /// The latest place in the store's order, unless others have come to stand on what is to go, or have pruned or
+    /// deleted since. What they have written on what stays refers to nothing that goes: all that can be seen from
+    /// there is kept.
     fn caught_up(&self, connection: &Connection) -> Result<Option<i64>, StoreError> {
         let stands = |head: i64, thread: i64| self.doomed.contains(&head) && !self.dead.contains_key(&thread);
         if ThreadRow::all(connection)?.iter().any(|thread| stands(thread.head, thread.id)) {

@@ -8,8 +8,8 @@
 //!
 //! A version that something refers to keeps its place, so no row that stays is rewritten, and what a running program
 //! remembers of versions stays true. The parent of the oldest checkpoint that stays is left as one of which only the
-//! state is there ([`Source::Pruned`](superstep_core::checkpoint::Source::Pruned)): past ends there, or goes on at an older
-//! one that stays, where a branch begins.
+//! state is there ([`Source::Pruned`](superstep_core::checkpoint::Source::Pruned)): past ends there, or goes on at an
+//! older one that stays, where a branch begins.
 
 mod cut;
 mod past;
@@ -44,8 +44,8 @@ pub struct Pruned {
     pub bytes: i64,
 }
 
-/// Tells what [`prune`] would do, and what [`collect`](super::collect()) would do after it: both are done to a temporary
-/// copy of the file at `path`, which is gone afterwards.
+/// Tells what [`prune`] would do, and what [`collect`](super::collect()) would do after it: both are done to a
+/// temporary copy of the file at `path`, which is gone afterwards.
 ///
 /// # Errors
 /// Those of [`prune`].
@@ -80,16 +80,17 @@ fn copy(file: CheckpointFile) -> Result<Connection, MaintenanceError> {
     })?)
 }
 
-/// Prunes the threads of the file at `path`: checkpoints that are not to stay go, with what was emitted, with their work,
-/// and with the threads of the subgraphs that their tasks ran. Those that stay have the values they had, and programs go
-/// on from them.
+/// Prunes the threads of the file at `path`: checkpoints that are not to stay go, with what was emitted, with their
+/// work, and with the threads of the subgraphs that their tasks ran. Those that stay have the values they had, and
+/// programs go on from them.
 ///
 /// Programs may use the file. It is written to in short transactions, each of which leaves a whole file; what somebody
 /// begins to stand on meanwhile stays.
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`], and
-/// [`MaintenanceError::Store`], when a row is damaged that is needed, or SQLite finds the file malformed. What was pruned before stays pruned.
+/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`],
+/// and [`MaintenanceError::Store`], when a row is damaged that is needed, or SQLite finds the file malformed. What was
+/// pruned before stays pruned.
 pub fn prune(
     file: impl Into<CheckpointFile>,
     retention: &Retention,

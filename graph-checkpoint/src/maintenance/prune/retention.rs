@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use superstep_core::id::ThreadId;
 
-/// Which checkpoints stay: those that any of its rules keeps. Whatever it says, the latest of each thread stay, those that
-/// have a name, and those where a branch begins.
+/// Which checkpoints stay: those that any of its rules keeps. Whatever it says, the latest of each thread stay, those
+/// that have a name, and those where a branch begins.
 ///
 /// ```
 /// use std::time::Duration;
@@ -51,8 +51,8 @@ impl Retention {
         self
     }
 
-    /// Only what was written on this thread, and by its subgraphs, may go. Said several times, only what was written on one
-    /// of these threads.
+    /// Only what was written on this thread, and by its subgraphs, may go. Said several times, only what was written
+    /// on one of these threads.
     #[must_use]
     pub fn only(mut self, thread: ThreadId) -> Self {
         self.threads.push(thread);

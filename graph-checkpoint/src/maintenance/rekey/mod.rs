@@ -1,11 +1,12 @@
 //! Other keys, or none.
 //!
-//! Texts are encrypted anew row by row, in short transactions, and what is encrypted already is left: so it is done again after
-//! an interruption, and goes on from there.
+//! Texts are encrypted anew row by row, in short transactions, and what is encrypted already is left: so it is done
+//! again after an interruption, and goes on from there.
 //!
-//! A change of keys is made while programs use the file, which go on with both. Nobody else may have a file open that is
-//! encrypted or decrypted as a whole: a program that knows nothing of it would write texts that nobody expects. The table
-//! of keys says that such a change has begun before the first text is changed, and that it is complete after the last.
+//! A change of keys is made while programs use the file, which go on with both. Nobody else may have a file open that
+//! is encrypted or decrypted as a whole: a program that knows nothing of it would write texts that nobody expects. The
+//! table of keys says that such a change has begun before the first text is changed, and that it is complete after the
+//! last.
 
 mod tables;
 
@@ -56,18 +57,19 @@ pub struct Rekeyed {
 const BYTES_AT_A_TIME: u64 = 1 << 20;
 const ROWS_AT_A_TIME: u64 = 256;
 
-/// Gives all texts of a file the form that is said: encrypts a plain file, encrypts the texts of an encrypted one with the
-/// current key, or decrypts it. The file is written anew afterwards, so that nothing of what was is left in it, and takes
-/// as much space again while that is done. Free space of the disk is another matter.
+/// Gives all texts of a file the form that is said: encrypts a plain file, encrypts the texts of an encrypted one with
+/// the current key, or decrypts it. The file is written anew afterwards, so that nothing of what was is left in it,
+/// and takes as much space again while that is done. Free space of the disk is another matter.
 ///
-/// To change keys, let programs have both keys first, the new one as the current one; then do this; then the old key may
-/// go. To encrypt or decrypt, stop all programs that have the file open. When it is interrupted, do it again: it goes on
-/// from there, and until then nobody else can use a file that is encrypted in part.
+/// To change keys, let programs have both keys first, the new one as the current one; then do this; then the old key
+/// may go. To encrypt or decrypt, stop all programs that have the file open. When it is interrupted, do it again: it
+/// goes on from there, and until then nobody else can use a file that is encrypted in part.
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, or has the file open where nobody may;
-/// [`MaintenanceError::OlderFormat`]; [`MaintenanceError::Store`] with [`StoreError::Keys`] when there are no keys, or not the right ones,
-/// when a [store](crate::SqliteStore) is in the file, and when the file is to be plain and is; and when a row is damaged.
+/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, or has the file open where nobody
+/// may; [`MaintenanceError::OlderFormat`]; [`MaintenanceError::Store`] with [`StoreError::Keys`] when there are no
+/// keys, or not the right ones, when a [store](crate::SqliteStore) is in the file, and when the file is to be plain
+/// and is; and when a row is damaged.
 pub fn rekey(
     file: impl Into<CheckpointFile>,
     form: Form,

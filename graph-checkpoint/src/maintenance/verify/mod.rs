@@ -111,20 +111,21 @@ pub struct Finding {
 /// SQLite's own check, and whether all that rows refer to is there and fits: parents, heads, versions of fields down to
 /// their values, descriptions, long texts, the nodes and writes of each superstep, and the work on top.
 ///
-/// It reads one consistent state of the file and takes no lock that a writer waits for. It takes as long as reading all
-/// states does. What is missing without anything that refers to it, such as the result of a task that is not finished, or an
-/// effect that was recorded, cannot be noticed; then that task runs again.
+/// It reads one consistent state of the file and takes no lock that a writer waits for. It takes as long as reading
+/// all states does. What is missing without anything that refers to it, such as the result of a task that is not
+/// finished, or an effect that was recorded, cannot be noticed; then that task runs again.
 ///
-/// Nor is damage to the log beside the file, `-wal`: SQLite reads it up to the first page whose checksum does not match, as
-/// after a crash in the middle of a write. When the log is damaged, truncated, removed or of another time, the latest steps
-/// are gone, and what is left is an older state of the file, in which nothing is wrong.
+/// Nor is damage to the log beside the file, `-wal`: SQLite reads it up to the first page whose checksum does not
+/// match, as after a crash in the middle of a write. When the log is damaged, truncated, removed or of another time,
+/// the latest steps are gone, and what is left is an older state of the file, in which nothing is wrong.
 ///
 /// An encrypted file is verified with its keys, by which each text is checked to be what was written at its place, or
 /// without them, by checksums only.
 ///
 /// # Errors
-/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Keys`] and [`StoreError::Io`]; [`StoreError::Corrupt`] when it
-/// is a checkpoint file of which nothing can be read, such as the half of one. Other damage is no error but a finding.
+/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Keys`] and [`StoreError::Io`];
+/// [`StoreError::Corrupt`] when it is a checkpoint file of which nothing can be read, such as the half of one. Other
+/// damage is no error but a finding.
 pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
     SqliteReader::open_with(file.into(), true)?.read(|connection| {
         let format = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sqlite)?;

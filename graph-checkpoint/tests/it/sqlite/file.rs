@@ -266,7 +266,12 @@ fn a_pipe_or_a_device_is_no_checkpoint_file() {
         let pipe = folder.path().join("pipe.db");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for path in [pipe, "/dev/null".into(), "/dev/zero".into(), folder.path().to_owned()] {
-            let expected = format!("{} is not a checkpoint file", path.display());
+            let what = if path.is_dir() {
+                "a folder: name a file in it"
+            } else {
+                "a pipe, a socket or a device: name a file"
+            };
+            let expected = format!("the store failed: {} is {what}", path.display());
             assert_eq!(SqliteSaver::open(&path).await.unwrap_err().to_string(), expected);
             assert_eq!(SqliteStore::open(&path).await.map(drop).unwrap_err().to_string(), expected);
             assert_eq!(SqliteReader::open(&path).unwrap_err().to_string(), expected);
