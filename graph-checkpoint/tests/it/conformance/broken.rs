@@ -1,5 +1,7 @@
 //! A store with one defect.
 
+mod answers;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,13 +97,6 @@ impl Broken {
 
     async fn head(&self, thread: &ThreadId) -> Result<Option<Loaded>, StoreError> {
         self.inner.read(thread, At::Head).await
-    }
-
-    /// The reply to answers that were stored one by one, or twice.
-    async fn answered(&self, thread: &ThreadId) -> Result<Answered, StoreError> {
-        let loaded = self.head(thread).await?.expect("it has questions");
-        let Loaded { checkpoint, results, failures, asks, effects, .. } = loaded;
-        Ok(Answered::OnHead { head: checkpoint.id, work: Carried { results, failures, asks, effects } })
     }
 
     async fn head_id(&self, thread: &ThreadId) -> Result<Option<CheckpointId>, StoreError> {
@@ -370,34 +365,7 @@ impl Around for Broken {
     }
 
     async fn answer(&self, answers: Answers) -> Result<Answered, StoreError> {
-        match answers {
-            Answers::Given { thread, answers } if self.has(Defect::AnswersOneByOne) => {
-                for answer in answers {
-                    self.inner.answer_all(&thread, vec![answer]).await?;
-                }
-                self.answered(&thread).await
-            }
-            Answers::Given { ref thread, .. } => {
-                let thread = thread.clone();
-                match self.inner.answer(answers).await {
-                    Err(StoreError::AlreadyAnswered(_)) if self.has(Defect::AnswersTwice) => {
-                        self.answered(&thread).await
-                    }
-                    Ok(Answered::OnHead { head, .. }) if self.has(Defect::AnswersTellNothing) => {
-                        Ok(Answered::OnHead { head, work: Carried::default() })
-                    }
-                    answered => answered,
-                }
-            }
-            Answers::Overdue { .. } => match self.inner.answer(answers).await? {
-                Answered::Expired(mut expired) if self.has(Defect::ExpiresTwice) => {
-                    expired.extend(std::mem::take(&mut self.beside().expired));
-                    self.beside().expired.clone_from(&expired);
-                    Ok(Answered::Expired(expired))
-                }
-                answered => Ok(answered),
-            },
-        }
+        self.reply(answers).await
     }
 
     async fn effect(

@@ -214,7 +214,7 @@ impl Driver {
     /// Leaves the thread's head in memory for the next run, where the state is that of the last checkpoint.
     fn keep_head(&mut self) {
         if let Some(checkpoint) = self.base.stored.take()
-            && self.base.older.is_none()
+            && checkpoint.schema == self.runtime.program.schema_fingerprint
             && self.base.state.is_stored()
         {
             let initial = CurrentState::new(Arc::clone(&self.runtime.program.initial));
