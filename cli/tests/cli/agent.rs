@@ -20,7 +20,7 @@ pub(crate) struct Chat {
 
 impl Chat {
     pub(crate) fn ask(question: &str) -> Update<Self> {
-        Self::update().question(question).visits(0u32).into()
+        Self::update().question(question).visits(0u32)
     }
 }
 
