@@ -1,5 +1,6 @@
 //! Where a run begins: from a verb and the thread's head to the machine's first event.
 
+use std::boxed::Box;
 use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
@@ -37,19 +38,20 @@ use crate::state::{Json, LoggedWrite};
 use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
-pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
+pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Ended, RunError> {
     if order.thread.is_below() {
         return Err(RunError::Subgraph { thread: order.thread });
     }
     match order.lease.take() {
-        Some(lease) => lease.hold(runtime, order).await,
-        None => begin(runtime, order).await,
+        Some(lease) => Box::pin(lease.hold(runtime, order)).await,
+        // A run may wait for days: what it takes to begin is freed before.
+        None => Box::pin(begin(runtime, order)).await?.run().await,
     }
 }
 
-/// The same, for whoever may run the thread.
-pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut order;
+/// Reads the thread, under the lease that the caller holds, if any. Returns the run.
+pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Prepared, RunError> {
+    let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut *order;
     runtime.register().await?;
     if let Verb::Rerun(original) = verb {
         branch(&runtime, thread, original).await?;
@@ -79,7 +81,7 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
         let (with_answers, to) = answer(&runtime, thread, loaded, answers).await?;
         (loaded, *answered) = (Some(with_answers), to);
     }
-    perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
+    prepare(&runtime, *order, Beginning { run, log, loaded, delta: None, around: None })
 }
 
 /// The data that a run begins with, beside its order.
@@ -94,14 +96,37 @@ pub(crate) struct Beginning {
     pub(crate) around: Option<Around>,
 }
 
+/// A run that has not begun.
+pub(crate) struct Prepared {
+    driver: Box<Driver>,
+    begin: Begin,
+}
+
+impl Prepared {
+    pub(crate) async fn run(self) -> Result<Ended, RunError> {
+        let Self { driver, begin } = self;
+        let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
+        let ended = span.around(driver.drive(begin)).await;
+        match &ended {
+            Ok(ended) => span.outcome(&ended.status.name()),
+            Err(error) => span.outcome(error),
+        }
+        ended
+    }
+}
+
 /// Carries out an order on a thread that was read. Subgraphs begin here.
 pub(crate) async fn perform(
     runtime: Arc<Runtime>,
     order: Order,
     beginning: Beginning,
 ) -> Result<Ended, RunError> {
+    prepare(&runtime, order, beginning)?.run().await
+}
+
+fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result<Prepared, RunError> {
     let Beginning { run, log, loaded, delta, around } = beginning;
-    let (mut driver, verb) = driver(&runtime, order, run, log, around)?;
+    let (mut driver, verb) = driver(runtime, order, run, log, around)?;
     let thread = driver.cell.thread.clone();
     driver.delta = delta;
     if let Some(loaded) = &loaded {
@@ -129,13 +154,7 @@ pub(crate) async fn perform(
         (_, Some(loaded)) => driver.restore(loaded)?,
         (_, None) => return Err(RunError::NothingToResume { thread }),
     };
-    let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
-    let ended = span.around(driver.drive(begin)).await;
-    match &ended {
-        Ok(ended) => span.outcome(&ended.status.name()),
-        Err(error) => span.outcome(error),
-    }
-    ended
+    Ok(Prepared { driver, begin })
 }
 
 /// A driver that has not begun, and what it is to do.
@@ -145,7 +164,7 @@ pub(crate) fn driver(
     run: RunId,
     log: Option<Arc<EventLog>>,
     around: Option<Around>,
-) -> Result<(Driver, Verb), ThreadError> {
+) -> Result<(Box<Driver>, Verb), ThreadError> {
     let Order { verb, thread, key, answered, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } =
         order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
@@ -187,7 +206,8 @@ pub(crate) fn driver(
     };
     let state = Arc::clone(&runtime.program.initial);
     let machine = Machine::new(Arc::clone(&runtime.program.topology), limits).with_breakpoints(breakpoints);
-    let mut driver = Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state);
+    let driver = Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state);
+    let mut driver = Box::new(driver);
     driver.recorder = recorder;
     driver.given = key.map(GivenInput::Keyed);
     Ok((driver, verb))

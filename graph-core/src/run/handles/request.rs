@@ -209,7 +209,7 @@ impl<S: State> IntoFuture for RunRequest<S> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, order, .. } = self;
-        let thread = order.thread.clone();
+        let (thread, order) = (order.thread.clone(), Box::new(order));
         Box::pin(async move {
             let Ended { run, checkpoint, step, status, state, .. } = carry_out(runtime, order).await?;
             Ok(Run { thread, run, checkpoint, step, status, state: typed(state) })
