@@ -67,20 +67,23 @@ impl Connection {
     pub(crate) fn unseal<'t>(
         &self,
         stored: &'t str,
-        cell: impl FnOnce() -> Cell,
+        cell: impl Fn() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
-        let limits = self.limits.of_record();
+        let text = self.unseal_part(stored, &cell)?;
+        let checked = self.limits.of_record().check(&text);
+        checked.map_err(|excess| too_large(cell().place(), excess))?;
+        Ok(text)
+    }
+
+    /// The same for a part of a larger text, of which the caller checks the size.
+    pub(crate) fn unseal_part<'t>(
+        &self,
+        stored: &'t str,
+        cell: impl Fn() -> Cell,
+    ) -> Result<Cow<'t, str>, StoreError> {
         match &self.sealing {
-            Sealing::Plain => match limits.check(stored) {
-                Ok(()) => Ok(Cow::Borrowed(stored)),
-                Err(excess) => Err(too_large(cell().place(), excess)),
-            },
-            Sealing::Sealed(seal) => {
-                let cell = cell();
-                let text = seal.unseal(&self.sqlite, stored, &cell)?;
-                limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
-                Ok(Cow::Owned(text))
-            }
+            Sealing::Plain => Ok(Cow::Borrowed(stored)),
+            Sealing::Sealed(seal) => seal.unseal(&self.sqlite, stored, &cell()).map(Cow::Owned),
             Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
     }
@@ -105,7 +108,7 @@ impl Connection {
     pub(crate) fn unseal_long<'t>(
         &self,
         stored: &'t LongText<'_>,
-        cell: impl FnOnce() -> Cell,
+        cell: impl Fn() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
         let stored = match stored {
             LongText::Text(text) => return self.unseal(text, cell),
@@ -137,7 +140,7 @@ impl Connection {
     pub(crate) fn unseal_optional<'t>(
         &self,
         stored: Option<&'t str>,
-        cell: impl FnOnce() -> Cell,
+        cell: impl Fn() -> Cell,
     ) -> Result<Option<Cow<'t, str>>, StoreError> {
         stored.map(|stored| self.unseal(stored, cell)).transpose()
     }
