@@ -10,10 +10,12 @@ use rusqlite::{Connection, params};
 type Failure = Box<dyn Error + Send + Sync>;
 type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
 
+type Branch<S> = Box<dyn Fn(&S) -> Vec<usize> + Send + Sync>;
+
 /// A node: its code, which makes writes, and the branch that chooses the next nodes by position.
 struct Node<S, W> {
     start: Box<dyn Fn(Arc<S>) -> Boxed<Vec<W>> + Send + Sync>,
-    branch: Box<dyn Fn(&S) -> Vec<usize> + Send + Sync>,
+    branch: Branch<S>,
 }
 
 /// A loop over nodes that share a snapshot of the state and return writes.

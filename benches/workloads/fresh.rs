@@ -10,8 +10,10 @@ use crate::{asleep, engine, messages};
 /// The first argument of such a process.
 pub(crate) const WORD: &str = "--fresh";
 
-/// What such a process measures.
-const TASKS: &[(&str, fn(&Path) -> Map<String, Value>)] = &[
+/// What such a process measures: its name, and the code that is given the path of a file.
+type Task = (&'static str, fn(&Path) -> Map<String, Value>);
+
+const TASKS: &[Task] = &[
     ("head", messages::first_head),
     ("head by hand", messages::first_head_by_hand),
     ("fan", engine::stored_fan),
