@@ -115,7 +115,7 @@ impl Ledger {
                 first.execute(params![thread, new])
             }
         };
-        assert_eq!(moved.expect("the head moves"), 1, "nobody else moved the head");
+        assert_eq!(moved.expect("the head moves"), 1, "the head is where it was");
         new
     }
 

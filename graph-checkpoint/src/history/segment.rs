@@ -78,8 +78,8 @@ pub(crate) struct ListSegment {
 }
 
 impl ListSegment {
-    /// The segment of `part`, if it is such a one and `part` is its last version. Its checksum is not checked before it is
-    /// folded.
+    /// Returns the segment of `part` if all of it adds items to a list and `part` is its last version. Its checksum is
+    /// checked when it is folded.
     pub(crate) fn find(connection: &Connection, part: Part) -> Result<Option<Self>, StoreError> {
         let sql = "SELECT prev, prev_field, octet_length(text) FROM segment \
                    WHERE id = ? AND versions = ? AND is_list AND whole IS NULL";
