@@ -10,9 +10,12 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod agent;
+mod asleep;
 mod compaction;
 mod effects;
 mod engine;
+mod floor;
+mod fresh;
 mod growth;
 #[cfg(feature = "cli")]
 mod inspection;
@@ -23,6 +26,9 @@ mod sealed;
 mod soak;
 mod storage;
 mod threads;
+mod turns;
+
+use std::path::Path;
 
 use report::{Figure, Output};
 
@@ -30,14 +36,18 @@ use report::{Figure, Output};
 type Workload = (&'static str, fn() -> Figure);
 
 const WORKLOADS: &[Workload] = &[
-    ("W1", engine::cycle),
+    ("W1", engine::by_edge),
+    ("W1r", engine::by_route),
+    ("W1b", engine::by_branch),
     ("W2", engine::cycle_in_memory),
     ("W3", storage::cycle_process),
     ("W3p", storage::cycle_power),
     ("W4", messages::by_edge),
     ("W4r", messages::by_route),
     ("W4b", messages::by_branch),
+    ("W4t", turns::reopened),
     ("W5", engine::fan_out),
+    ("W5s", engine::fan_out_stored),
     ("W6", growth::replaced),
     ("W7", messages::read_back),
     ("W8", threads::many),
@@ -52,15 +62,23 @@ const WORKLOADS: &[Workload] = &[
     ("W13", agent::streaming),
     ("W14", agent::search),
     ("W15", compaction::compaction),
+    ("W16", turns::long),
     ("W17", effects::process),
     ("W17p", effects::power),
+    ("W24", asleep::asleep),
 ];
 
 /// The workloads that only run if they are named.
 const LONG: &[&str] = &["W10"];
 
 fn main() {
-    let (output, ids) = arguments();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, task, path] = &arguments[..]
+        && word == fresh::WORD
+    {
+        return fresh::run(task, Path::new(path));
+    }
+    let (output, ids) = chosen(arguments);
     let unknown: Vec<_> = ids.iter().filter(|id| WORKLOADS.iter().all(|(known, _)| known != id)).collect();
     if !unknown.is_empty() {
         let known: Vec<_> = WORKLOADS.iter().map(|(id, _)| *id).collect();
@@ -77,10 +95,10 @@ fn main() {
     }
 }
 
-fn arguments() -> (Output, Vec<String>) {
+fn chosen(arguments: Vec<String>) -> (Output, Vec<String>) {
     let mut output = Output::Table;
     let mut ids = Vec::new();
-    for argument in std::env::args().skip(1) {
+    for argument in arguments {
         match argument.as_str() {
             "--json" => output = Output::Json,
             // Cargo passes this to state the kind of target.

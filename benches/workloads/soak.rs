@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::engine::on_worker;
+use crate::fresh;
 use crate::report::{Figure, median, round};
 
 /// The number of supersteps, unless the environment sets another.
@@ -90,11 +91,8 @@ impl Until {
 
 /// Returns the resident memory of this process in KiB, and the number of its open files.
 fn held() -> (f64, f64) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let resident = resident.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
     let descriptors = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    (resident.unwrap_or(0.0), descriptors as f64)
+    (fresh::kib("VmRSS"), descriptors as f64)
 }
 
 fn bytes(path: &Path) -> f64 {

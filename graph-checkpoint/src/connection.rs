@@ -69,19 +69,24 @@ impl Connection {
     pub(crate) fn decrypt<'t>(
         &self,
         stored: &'t str,
-        cell: impl FnOnce() -> Cell,
+        cell: impl Fn() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
-        let limits = self.limits.of_record();
+        let text = self.decrypt_part(stored, &cell)?;
+        let checked = self.limits.of_record().check(&text);
+        checked.map_err(|excess| too_large(cell().place(), excess))?;
+        Ok(text)
+    }
+
+    /// As [`decrypt`](Self::decrypt), of a part of a larger text, whose size the caller checks.
+    pub(crate) fn decrypt_part<'t>(
+        &self,
+        stored: &'t str,
+        cell: impl Fn() -> Cell,
+    ) -> Result<Cow<'t, str>, StoreError> {
         match &self.encryption {
-            FileEncryption::Plain => match limits.check(stored) {
-                Ok(()) => Ok(Cow::Borrowed(stored)),
-                Err(excess) => Err(too_large(cell().place(), excess)),
-            },
+            FileEncryption::Plain => Ok(Cow::Borrowed(stored)),
             FileEncryption::Encrypted(encryption) => {
-                let cell = cell();
-                let text = encryption.decrypt(&self.sqlite, stored, &cell)?;
-                limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
-                Ok(Cow::Owned(text))
+                encryption.decrypt(&self.sqlite, stored, &cell()).map(Cow::Owned)
             }
             FileEncryption::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
@@ -107,7 +112,7 @@ impl Connection {
     pub(crate) fn decrypt_long<'t>(
         &self,
         stored: &'t LongText<'_>,
-        cell: impl FnOnce() -> Cell,
+        cell: impl Fn() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
         let stored = match stored {
             LongText::Text(text) => return self.decrypt(text, cell),
@@ -139,7 +144,7 @@ impl Connection {
     pub(crate) fn decrypt_optional<'t>(
         &self,
         stored: Option<&'t str>,
-        cell: impl FnOnce() -> Cell,
+        cell: impl Fn() -> Cell,
     ) -> Result<Option<Cow<'t, str>>, StoreError> {
         stored.map(|stored| self.decrypt(stored, cell)).transpose()
     }

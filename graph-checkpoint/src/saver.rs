@@ -216,12 +216,14 @@ impl SqliteSaver {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let shared = self.shared().clone();
+        let shared = self.shared();
         if shared.writer.queue.is_unsettled() {
             let (job, written) = Job::settle();
             shared.writer.queue.push(job);
             written.await.map_err(|_| FileError::WriterGone)??;
         }
+        let _place = shared.readers.places.acquire().await.map_err(|_| FileError::WriterGone)?;
+        let shared = Arc::clone(shared);
         away_from_the_runtime(move || shared.read(read)).await
     }
 

@@ -270,7 +270,7 @@ fn j02_everything_that_is_wrong_with_a_description_is_said_at_once_with_its_path
         r#"nodes.b.to: a node with cases has no plain edges; put the targets into its cases"#,
         r#"nodes.d.branches.0.by: no decision "enuf" is registered"#,
         r#"nodes.d.branches.1.on: the state has no field "topci"; did you mean "topic"?"#,
-        r#"nodes.d.branches.1.cases.x: the "items" are missing: the field that holds them"#,
+        r#"nodes.d.branches.1.cases.x: "items" is missing; name the field with the items"#,
         r#"nodes.d.branches.2: a branch decides either "on" a field or "by" a registered decision"#,
         r#"nodes.d.branches.2.cases: there is no case"#,
         r#"nodes.d.branches.3.cases.3.items: the field is of type string; only an array holds items"#,

@@ -285,7 +285,7 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
     });
     for graph in [graph.clone(), graph.checkpointer(MemorySaver::new())] {
         let error = graph.run(Log::update()).await.expect_err("nobody knows");
-        assert!(error.to_string().contains("whether it happened is not known"), "{error}");
+        assert!(error.to_string().contains("its outcome is unknown"), "{error}");
         assert_eq!(stage.calls.take(), ["paid"]);
     }
     let graph = only(node, &stage, |node| {

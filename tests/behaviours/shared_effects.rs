@@ -118,7 +118,7 @@ async fn a_run_that_was_dropped_in_an_effect_leaves_it_unknown_to_the_other() {
             async { graph.thread("t").resume().await.expect_err("nobody knows what became of it") }
         );
         let () = dropped;
-        assert!(error.to_string().contains("whether it happened is not known"), "{error}");
+        assert!(error.to_string().contains("its outcome is unknown"), "{error}");
         assert_eq!(stage.calls.take(), ["pay"]);
     })
     .await;

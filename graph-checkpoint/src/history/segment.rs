@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Fold, StoreError};
 use superstep_core::state::{CodecError, FieldId};
 
@@ -65,6 +65,44 @@ pub(crate) struct Segment {
     pub(crate) whole: Option<String>,
     /// The operations, with commas between them; of those that add to a list, only the items.
     pub(crate) text: String,
+}
+
+/// A segment that adds items to a list, up to its end. Its text is read when it is folded, straight into the list.
+#[derive(Debug)]
+pub(crate) struct ListSegment {
+    id: i64,
+    /// The version before the first one.
+    pub(crate) prev: Option<Version>,
+    /// The length of its stored text.
+    pub(crate) bytes: usize,
+}
+
+impl ListSegment {
+    /// Returns the segment of `part` if all of it adds items to a list and `part` is its last version. Its checksum is
+    /// checked when it is folded.
+    pub(crate) fn find(connection: &Connection, part: Part) -> Result<Option<Self>, StoreError> {
+        let sql = "SELECT prev, prev_field, octet_length(text) FROM segment \
+                   WHERE id = ? AND versions = ? AND is_list AND whole IS NULL";
+        let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+        let versions = i64::try_from(part.version).unwrap_or(i64::MAX).saturating_add(1);
+        let found = find.query_row([part.segment, versions], |row| {
+            let (prev, field, bytes): (Option<i64>, u16, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Self {
+                id: part.segment,
+                prev: prev.map(|seq| Version { seq, field: FieldId(field) }),
+                bytes: usize::try_from(bytes).unwrap_or_default(),
+            })
+        });
+        found.optional().map_err(sqlite)
+    }
+
+    /// Adds its items to the list.
+    pub(crate) fn fold(&self, connection: &Connection, fold: &mut Fold) -> Result<(), StoreError> {
+        Segment::read(connection, self.id, |found, _, text| {
+            let text = connection.decrypt_part(text, || found.cell("text"))?;
+            fold.extend(&text).map_err(|error| undecoded("the value", error))
+        })
+    }
 }
 
 /// The texts of a segment as they are stored.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use superstep_core::checkpoint::{Fold, StoreError};
-use superstep_core::state::{Excess, Json, SizeLimits};
+use superstep_core::state::{Json, SizeLimits};
 
 use crate::connection::Connection;
 use crate::error::corrupt;
@@ -11,8 +11,8 @@ use crate::history::decode::{self, StoredChange, StoredOp};
 use crate::history::long_texts::BodyTable;
 use crate::history::manifest::Version;
 use crate::history::rows::Changed;
-use crate::history::segment::{Part, Segment};
-use crate::limited::{too_large, undecoded};
+use crate::history::segment::{ListSegment, Part, Segment};
+use crate::limited::undecoded;
 
 /// Changes that were read for one field and may hold versions of another, by their rows.
 #[derive(Default)]
@@ -22,8 +22,6 @@ pub(crate) struct Rows(HashMap<i64, Vec<StoredChange>>);
 struct Chain {
     links: Vec<Link>,
     limits: SizeLimits,
-    /// The bytes of the items that are known to be in the value.
-    items: usize,
 }
 
 enum Link {
@@ -31,6 +29,8 @@ enum Link {
     Change(i64, usize),
     /// Those in a segment, up to a version.
     Segment(Segment, Part),
+    /// All of those in a segment, which add items to a list.
+    List(ListSegment),
     /// The whole value that a segment has at its end.
     Whole(StoredOp),
 }
@@ -41,7 +41,7 @@ pub(crate) fn value(
     last: Version,
     rows: &mut Rows,
 ) -> Result<Option<Json>, StoreError> {
-    let mut chain = Chain { links: Vec::new(), limits: connection.limits(), items: 0 };
+    let mut chain = Chain { links: Vec::new(), limits: connection.limits() };
     let mut next = Some(last);
     while let Some(version) = next {
         next = match rows.0.get(&version.seq) {
@@ -84,27 +84,27 @@ impl Chain {
                 self.links.push(Link::Change(version.seq, position));
                 changes[position].prev()
             }
-            Some(part) => {
-                let segment = Segment::find(connection, part.segment)?;
-                match segment.whole_at(part)? {
-                    Some(whole) => {
-                        self.links.push(Link::Whole(whole));
-                        None
-                    }
-                    None => {
-                        let before = segment.prev;
-                        // Of a list nothing is left out: so what is too long need not be read to its end.
-                        if segment.is_list && segment.ends_with(part) {
-                            self.items += segment.text.len();
+            Some(part) => match ListSegment::find(connection, part)? {
+                Some(list) => {
+                    let before = list.prev;
+                    self.links.push(Link::List(list));
+                    before
+                }
+                None => {
+                    let segment = Segment::find(connection, part.segment)?;
+                    match segment.whole_at(part)? {
+                        Some(whole) => {
+                            self.links.push(Link::Whole(whole));
+                            None
                         }
-                        if self.items > self.limits.most_bytes() {
-                            return Err(too_large("the value", Excess::Bytes(self.limits.most_bytes())));
+                        None => {
+                            let before = segment.prev;
+                            self.links.push(Link::Segment(segment, part));
+                            before
                         }
-                        self.links.push(Link::Segment(segment, part));
-                        before
                     }
                 }
-            }
+            },
         };
         if before.is_some_and(|before| before.seq >= version.seq) {
             return Err(corrupt(place, "a version's parent is not older"));
@@ -116,6 +116,7 @@ impl Chain {
         let bodies = &BodyTable(connection);
         let texts = self.links.iter().map(|link| match link {
             Link::Segment(segment, _) => segment.text.len(),
+            Link::List(list) => list.bytes,
             Link::Change(..) | Link::Whole(_) => 0,
         });
         let mut fold = Fold::within(self.limits).with_room(texts.sum());
@@ -129,6 +130,7 @@ impl Chain {
                     }
                 }
                 Link::Segment(segment, part) => segment.fold(*part, &mut fold, bodies)?,
+                Link::List(list) => list.fold(connection, &mut fold)?,
                 Link::Whole(op) => {
                     fold.apply(&op.resolve(bodies)?).map_err(|error| undecoded("the value", error))?;
                 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use superstep_core::checkpoint::{
     At, Carried, Checkpoint, Load, Loaded, Seq, Source, StateSize, StoreError, Summary,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Change, Excess, FieldId, FieldValue, Op, Schema};
+use tokio::sync::Semaphore;
 
 use crate::connection::Connection;
 use crate::error::corrupt;
@@ -27,6 +29,8 @@ use crate::read::named;
 /// Idle connections for reading.
 pub(crate) struct Readers {
     idle: Mutex<Vec<Connection>>,
+    /// A place for each read at a time. More would only open connections, which takes longer than most reads do.
+    pub(crate) places: Semaphore,
 }
 
 /// The number of connections that stay open for the next read.
@@ -34,7 +38,8 @@ const IDLE: usize = 4;
 
 impl Readers {
     pub(crate) fn new() -> Self {
-        Self { idle: Mutex::new(Vec::new()) }
+        let places = thread::available_parallelism().map_or(IDLE, |cores| cores.get().max(IDLE));
+        Self { idle: Mutex::new(Vec::new()), places: Semaphore::new(places) }
     }
 
     /// Closes the idle connections.

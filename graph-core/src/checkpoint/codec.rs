@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use super::Checkpoint;
+use crate::state::limits::Shape;
 use crate::state::{CodecError, Excess, Json, Op, SizeLimits};
 
 /// Folds the operations of one field, oldest first, into its value.
@@ -37,7 +38,7 @@ enum Value {
     Unwritten,
     Whole(Json),
     /// A list to which items were added: its text without the closing bracket.
-    Open(String),
+    Open(String, Shape),
     List(Vec<Box<RawValue>>),
     Keyed(Indexed),
     Set(Indexed),
@@ -98,7 +99,7 @@ impl Value {
     /// Returns the number of items or entries that are held separately; `None` if the value is held as one text.
     fn pieces(&self) -> Option<usize> {
         match self {
-            Self::Unwritten | Self::Whole(_) | Self::Open(_) => None,
+            Self::Unwritten | Self::Whole(_) | Self::Open(..) => None,
             Self::List(items) => Some(items.len()),
             Self::Keyed(indexed) | Self::Set(indexed) => Some(indexed.places.len()),
             Self::Map(entries) => Some(entries.len()),
@@ -109,7 +110,7 @@ impl Value {
         match self {
             Self::Unwritten => 0,
             Self::Whole(value) => value.as_str().len(),
-            Self::Open(list) => list.len(),
+            Self::Open(list, _) => list.len(),
             Self::List(items) => items.iter().map(|item| item.get().len() + 1).sum(),
             Self::Keyed(indexed) | Self::Set(indexed) => {
                 indexed.items.iter().flatten().map(|item| item.get().len() + 1).sum()
@@ -233,21 +234,22 @@ impl Fold {
     /// Returns an error if the value so far is not a list, or exceeds the limits.
     pub fn extend(&mut self, items: &str) -> Result<(), CodecError> {
         let held = match &self.value {
-            Value::Open(list) => list.len(),
+            Value::Open(list, _) => list.len(),
             Value::Whole(value) => value.as_str().len(),
             _ => 0,
         };
         self.check_bytes(held.saturating_add(items.len()))?;
         match &mut self.value {
-            Value::Open(list) => {
+            Value::Open(list, shape) => {
                 if list.len() > 1 && !items.is_empty() {
                     list.push(',');
                 }
                 list.push_str(items);
+                *shape = shape.beside(Shape::at_most(items));
             }
-            Value::Unwritten => self.value = Value::Open(opened(items, self.room)),
+            Value::Unwritten => self.value = opened(items, self.room),
             Value::Whole(value) => {
-                self.value = Value::Open(opened(between_brackets(value)?, self.room));
+                self.value = opened(between_brackets(value)?, self.room);
                 return self.extend(items);
             }
             _ => {
@@ -266,7 +268,11 @@ impl Fold {
         let value = match self.value {
             Value::Unwritten => return Ok(None),
             Value::Whole(value) => value,
-            Value::Open(list) => Json::closed(list),
+            Value::Open(list, items) => {
+                let value = Json::closed(list);
+                self.limits.check_shape(value.as_str(), items.within_list())?;
+                return Ok(Some(value));
+            }
             Value::List(items) => Json::put_together(&items)?,
             Value::Keyed(indexed) | Value::Set(indexed) => Json::put_together(&indexed.into_items())?,
             Value::Map(entries) => Json::put_together(&entries)?,
@@ -283,7 +289,7 @@ impl Fold {
                 self.limits.check(value.as_str())?;
                 self.value = Value::List(value.decode()?);
             }
-            Value::Open(list) => {
+            Value::Open(list, _) => {
                 self.limits.check(list)?;
                 self.value = Value::List(Json::closed(core::mem::take(list)).decode()?);
             }
@@ -336,7 +342,7 @@ impl Fold {
                 self.limits.check(value.as_str())?;
                 self.value = Value::Map(value.decode()?);
             }
-            Value::Open(_) | Value::List(_) | Value::Keyed(_) | Value::Set(_) => {
+            Value::Open(..) | Value::List(_) | Value::Keyed(_) | Value::Set(_) => {
                 return Err(CodecError::new("a map operation follows a list operation"));
             }
         }
@@ -347,13 +353,13 @@ impl Fold {
     }
 }
 
-/// Returns the text of a list with these items, to which others will be added.
-fn opened(items: &str, room: usize) -> String {
+/// Returns a list with these items, to which others will be added.
+fn opened(items: &str, room: usize) -> Value {
     // The capacity includes brackets and commas, and a 16th more for items that were not counted.
     let mut list = String::with_capacity(items.len().max(room) + room / 16 + 2);
     list.push('[');
     list.push_str(items);
-    list
+    Value::Open(list, Shape::at_most(items))
 }
 
 /// Puts the entries of an object into a map, without storing any entry twice.
@@ -440,6 +446,22 @@ mod tests {
         let mut map = Fold::new();
         map.apply(&Op::MapPut(json("{}"))).unwrap();
         map.apply(&Op::Extend(json("[1]"))).unwrap_err();
+    }
+
+    /// The parts of a list are checked one by one, and the whole list only if they come close to a limit.
+    #[test]
+    fn a_list_of_several_parts_keeps_to_the_limits() {
+        let folded = |parts: &[&str]| {
+            let mut fold = Fold::within(SizeLimits::default().values(10));
+            parts.iter().try_for_each(|part| fold.extend(part))?;
+            fold.finish()
+        };
+        let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        folded(&["1,2,3", "4,5,6", "7,8,9"]).expect("it has ten values");
+        folded(&["1", "\"[,[,[,[,[,[,[,[\""]).expect("what is in a text is no value");
+        let excess = |parts: &[&str]| folded(parts).expect_err("it is too large").excess();
+        assert_eq!(excess(&["1,2,3", "4,5,6", "7,8,9", "10"]), Some(Excess::Values(10)));
+        assert_eq!(excess(&["1", &nested(128)]), Some(Excess::Depth(128)));
     }
 
     /// Each removed item used to leave a gap, so a list with many additions and removals took more and more memory,

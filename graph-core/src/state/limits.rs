@@ -154,6 +154,12 @@ impl SizeLimits {
         shape(text, self.values, Self::DEPTH + self.frame)
     }
 
+    /// Checks a text of this shape against the limits. Looks at the text only where the shape is beyond them.
+    pub(crate) fn check_shape(&self, text: &str, shape: Shape) -> Result<(), Excess> {
+        let is_small = shape.values <= self.values && shape.depth <= Self::DEPTH + self.frame;
+        if is_small && text.len() <= self.bytes { Ok(()) } else { self.check(text) }
+    }
+
     /// Checks a size against the limits.
     pub(crate) fn check_size(&self, size: Size) -> Result<(), Excess> {
         match size {
@@ -161,6 +167,31 @@ impl SizeLimits {
             Size { values, .. } if values > self.values => Err(Excess::Values(self.values)),
             _ => Ok(()),
         }
+    }
+}
+
+/// The most values and levels that a text may have. It is known for a list whose parts were looked at one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    values: usize,
+    depth: usize,
+}
+
+impl Shape {
+    /// That of a text, or of items with commas between them. Commas and brackets in texts count.
+    pub(crate) fn at_most(text: &str) -> Self {
+        let Marks { commas, levels } = Marks::of(text);
+        Self { values: 1 + commas + levels, depth: levels }
+    }
+
+    /// That of a list of the items of both.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self { values: self.values.saturating_add(other.values), depth: self.depth.max(other.depth) }
+    }
+
+    /// That of a list of these items.
+    pub(crate) fn within_list(self) -> Self {
+        Self { values: self.values.saturating_add(1), depth: self.depth + 1 }
     }
 }
 

@@ -38,7 +38,7 @@ use crate::state::{ErasedUpdate, Json, LoggedWrite};
 use crate::store::Store;
 
 /// Carries out a caller's order, from reading the thread to the end of the run.
-pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
+pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Ended, RunError> {
     if order.thread.is_below() {
         return Err(RunError::Subgraph { thread: order.thread });
     }
@@ -46,14 +46,15 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
         return Err(error.into());
     }
     match order.lease.take() {
-        Some(lease) => lease.hold(runtime, order).await,
-        None => begin(runtime, order).await,
+        Some(lease) => Box::pin(lease.hold(runtime, order)).await,
+        // A run may wait for days: what it takes to begin is freed before.
+        None => Box::pin(begin(runtime, order)).await?.run().await,
     }
 }
 
-/// Carries out an order after its lease, if any, was acquired.
-pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut order;
+/// Reads the thread, after the lease of the order, if any, was acquired. Returns the run.
+pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Prepared, RunError> {
+    let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut *order;
     if let Verb::Rerun(original) = verb {
         runtime.registered(branch(&runtime, thread, original)).await?;
         *verb = Verb::Resume;
@@ -83,7 +84,7 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
         (head, *answered) = (Some(with_answers), to);
     }
     let beginning = Beginning { run, log, head, is_unread: false, delta: None, around: None };
-    perform(runtime, order, beginning).await
+    prepare(&runtime, *order, beginning)
 }
 
 /// The data with which a run begins, in addition to its order.
@@ -100,14 +101,37 @@ pub(crate) struct Beginning {
     pub(crate) around: Option<Around>,
 }
 
+/// A run that has not begun.
+pub(crate) struct Prepared {
+    driver: Box<Driver>,
+    begin: Begin,
+}
+
+impl Prepared {
+    pub(crate) async fn run(self) -> Result<Ended, RunError> {
+        let Self { driver, begin } = self;
+        let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
+        let ended = span.around(driver.drive(begin)).await;
+        match &ended {
+            Ok(ended) => span.outcome(&ended.status.name()),
+            Err(error) => span.outcome(error),
+        }
+        ended
+    }
+}
+
 /// Carries out an order on a thread that was read. Subgraphs begin here.
 pub(crate) async fn perform(
     runtime: Arc<Runtime>,
     order: Order,
     beginning: Beginning,
 ) -> Result<Ended, RunError> {
+    prepare(&runtime, order, beginning)?.run().await
+}
+
+fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result<Prepared, RunError> {
     let Beginning { run, log, head, is_unread, delta, around } = beginning;
-    let (mut driver, verb) = driver(&runtime, order, run, log, around)?;
+    let (mut driver, verb) = driver(runtime, order, run, log, around)?;
     let thread = driver.cell.thread.clone();
     driver.delta = delta;
     driver.is_unread = is_unread;
@@ -147,13 +171,7 @@ pub(crate) async fn perform(
         (_, Some(head)) => Begin::Resume(driver.restore(head)?),
         (_, None) => return Err(RunError::NothingToResume { thread }),
     };
-    let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
-    let ended = span.around(driver.drive(begin)).await;
-    match &ended {
-        Ok(ended) => span.outcome(&ended.status.name()),
-        Err(error) => span.outcome(error),
-    }
-    ended
+    Ok(Prepared { driver, begin })
 }
 
 /// Creates a driver that has not begun, and its first event.
@@ -163,7 +181,7 @@ pub(crate) fn driver(
     run: RunId,
     log: Option<Arc<EventLog>>,
     around: Option<Around>,
-) -> Result<(Driver, Verb), ThreadError> {
+) -> Result<(Box<Driver>, Verb), ThreadError> {
     let Order { verb, thread, key, answered, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } =
         order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
@@ -205,7 +223,8 @@ pub(crate) fn driver(
     };
     let state = Arc::clone(&runtime.program.initial);
     let machine = Machine::new(Arc::clone(&runtime.program.topology), limits).with_breakpoints(breakpoints);
-    let mut driver = Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state);
+    let driver = Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state);
+    let mut driver = Box::new(driver);
     driver.recorder = recorder;
     driver.given = key.map(GivenInput::Keyed);
     Ok((driver, verb))

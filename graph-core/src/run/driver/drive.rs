@@ -180,7 +180,7 @@ impl Driver {
     }
 
     /// Runs until the machine stops.
-    pub(crate) async fn drive(mut self, begin: Begin) -> Result<Ended, RunError> {
+    pub(crate) async fn drive(mut self: Box<Self>, begin: Begin) -> Result<Ended, RunError> {
         let resumes = matches!(begin, Begin::Resume(_) | Begin::Task(..));
         self.emit(|driver| EventKind::RunStarted {
             graph: driver.runtime.program.topology.name.clone(),
@@ -243,8 +243,9 @@ impl Driver {
                     Command::Record { task } => self.record(task),
                     Command::Settle => self.settle().await?,
                     Command::Commit(barrier) => self.commit(barrier).await?,
-                    Command::Reload => self.reload().await?,
-                    Command::Adopt(head) => self.adopt(*head).await?,
+                    // These hold a checkpoint, and few runs need them.
+                    Command::Reload => Box::pin(self.reload()).await?,
+                    Command::Adopt(head) => Box::pin(self.adopt(*head)).await?,
                     Command::Abort => self.abort().await,
                     Command::Stop(ending) => return self.stopped(ending).await,
                 }

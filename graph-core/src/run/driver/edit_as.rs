@@ -64,7 +64,7 @@ pub(crate) async fn edit_as_last(
 async fn restore(
     runtime: &Arc<Runtime>,
     thread: &ThreadId,
-) -> Result<(Driver, Option<Loaded>, Restored), RunError> {
+) -> Result<(Box<Driver>, Option<Loaded>, Restored), RunError> {
     if thread.is_below() {
         return Err(RunError::Subgraph { thread: thread.clone() });
     }

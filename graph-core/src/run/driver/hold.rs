@@ -22,7 +22,7 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 
 impl Lease {
     /// Carries out an order while holding the lease of the thread.
-    pub(crate) async fn hold(self, runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
+    pub(crate) async fn hold(self, runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Ended, RunError> {
         let saver = runtime.saver.clone().ok_or(ThreadError::NoCheckpointer)?;
         let lease = self.acquire(&*saver, &order.thread).await?;
         let fenced = saver.fenced(&lease).ok_or(StoreError::NoLeases)?;
@@ -34,8 +34,10 @@ impl Lease {
         };
         order.stops.cancel = Some(stop.clone());
         let keeper = Keeper::start(saver, lease, stop);
-        // The future is boxed because it is large, and most runs hold no lease.
-        let ended = Box::pin(begin(Arc::new(runtime), order)).await;
+        let ended = match Box::pin(begin(Arc::new(runtime), order)).await {
+            Ok(prepared) => prepared.run().await,
+            Err(error) => Err(error),
+        };
         match (ended, keeper.end().await) {
             // The run only reports that it was stopped, or that another run was faster. The lost lease is the
             // cause.

@@ -1,6 +1,7 @@
 //! The running attempts, inline or in spawned tasks.
 
-use std::future::poll_fn;
+use std::boxed::Box;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::vec::Vec;
@@ -36,12 +37,25 @@ pub(crate) struct Tasks {
     inline: Option<Running>,
     /// Attempts that were started but not launched yet.
     ready: Vec<Running>,
-    /// The number of attempts in bundles.
-    spawned: usize,
+    /// Made for the first superstep of several tasks: its channel alone takes several kilobytes.
+    spawned: Option<Box<Spawned>>,
+}
+
+/// The attempts in tasks of their own.
+struct Spawned {
+    /// The number of attempts that have not ended.
+    open: usize,
     bundles: JoinSet<()>,
     subgraphs: JoinSet<()>,
     sender: mpsc::UnboundedSender<Attempted>,
     ended: mpsc::UnboundedReceiver<Attempted>,
+}
+
+impl Default for Spawned {
+    fn default() -> Self {
+        let (sender, ended) = mpsc::unbounded_channel();
+        Self { open: 0, bundles: JoinSet::new(), subgraphs: JoinSet::new(), sender, ended }
+    }
 }
 
 /// An attempt that is about to start or is running.
@@ -97,17 +111,7 @@ pub(crate) struct Attempted {
 
 impl Tasks {
     pub(crate) fn new(program: Arc<Program>) -> Self {
-        let (sender, ended) = mpsc::unbounded_channel();
-        Self {
-            program,
-            inline: None,
-            ready: Vec::new(),
-            spawned: 0,
-            bundles: JoinSet::new(),
-            subgraphs: JoinSet::new(),
-            sender,
-            ended,
-        }
+        Self { program, inline: None, ready: Vec::new(), spawned: None }
     }
 
     pub(crate) fn start(&mut self, started: Running) {
@@ -120,28 +124,28 @@ impl Tasks {
     }
 
     fn is_idle(&self) -> bool {
-        self.inline.is_none() && self.ready.is_empty() && self.spawned == 0
+        let is_open = self.spawned.as_ref().is_some_and(|spawned| spawned.open > 0);
+        self.inline.is_none() && self.ready.is_empty() && !is_open
     }
 
     /// Waits until an attempt ends. This is cancel safe: running attempts continue at the next call.
     pub(crate) async fn next(&mut self, current: &mut CurrentState) -> Attempted {
-        if !self.ready.is_empty() {
-            self.launch(current);
-        }
+        self.launch(current);
         if let Some(running) = &mut self.inline {
             let ended = poll_fn(|context| running.poll(&self.program, context, Some(current))).await;
             self.inline = None;
             return ended;
         }
+        let Some(spawned) = &mut self.spawned else { return pending().await };
         loop {
             tokio::select! {
                 biased;
-                Some(ended) = self.ended.recv() => {
-                    self.spawned -= 1;
+                Some(ended) = spawned.ended.recv() => {
+                    spawned.open -= 1;
                     return ended;
                 }
-                Some(joined) = self.bundles.join_next() => pass_on_panic(joined),
-                Some(joined) = self.subgraphs.join_next() => pass_on_panic(joined),
+                Some(joined) = spawned.bundles.join_next() => pass_on_panic(joined),
+                Some(joined) = spawned.subgraphs.join_next() => pass_on_panic(joined),
             }
         }
     }
@@ -153,20 +157,26 @@ impl Tasks {
         self.ready.extend(self.inline.take());
         self.ready.retain(|running| running.run.stops_by_itself(&self.program));
         self.launch(current);
-        self.bundles.shutdown().await;
-        while let Some(joined) = self.subgraphs.join_next().await {
+        let Some(spawned) = &mut self.spawned else { return Vec::new() };
+        spawned.bundles.shutdown().await;
+        while let Some(joined) = spawned.subgraphs.join_next().await {
             pass_on_panic(joined);
         }
-        self.spawned = 0;
-        std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
+        spawned.open = 0;
+        std::iter::from_fn(|| spawned.ended.try_recv().ok()).collect()
     }
 
     /// Spawns the started attempts that do not run inline.
     fn launch(&mut self, current: &CurrentState) {
-        self.spawned += self.ready.len();
+        if self.ready.is_empty() {
+            return;
+        }
+        let spawned = self.spawned.get_or_insert_default();
+        spawned.open += self.ready.len();
         self.ready.iter_mut().for_each(|running| running.run.leave_driver(current));
         for subgraph in self.ready.extract_if(.., |running| running.run.is_subgraph(&self.program)) {
-            self.subgraphs.spawn(run_subgraph(Arc::clone(&self.program), subgraph, self.sender.clone()));
+            let run = run_subgraph(Arc::clone(&self.program), subgraph, spawned.sender.clone());
+            spawned.subgraphs.spawn(run);
         }
         let size = self.ready.len().div_ceil(BUNDLES).max(1);
         let mut ready = self.ready.drain(..);
@@ -175,7 +185,7 @@ impl Tasks {
             if bundle.is_empty() {
                 break;
             }
-            self.bundles.spawn(run_all(Arc::clone(&self.program), bundle, self.sender.clone()));
+            spawned.bundles.spawn(run_all(Arc::clone(&self.program), bundle, spawned.sender.clone()));
         }
     }
 }

@@ -221,6 +221,7 @@ impl<S: StateForm> IntoFuture for RunRequest<S> {
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, order, .. } = self;
         let (thread, schema) = (order.thread.clone(), Arc::clone(&runtime.program.schema));
+        let order = Box::new(order);
         Box::pin(async move {
             let Ended { run, checkpoint, step, status, state, .. } = carry_out(runtime, order).await?;
             Ok(Run { thread, run, checkpoint, step, status, state: S::read(state, &schema) })
