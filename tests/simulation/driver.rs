@@ -141,7 +141,7 @@ impl Driver {
         let text = whole(error);
         self.world().trace(self.number, "fails", text.len());
         let mut inner = self.world().lock();
-        let stuck = text.contains("whether it happened is not known");
+        let stuck = text.contains("its outcome is unknown");
         let outdated = is_lost_race(&text);
         match error {
             _ if stuck => inner.facts.see("an effect that is unknown"),
