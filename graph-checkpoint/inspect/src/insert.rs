@@ -30,13 +30,13 @@ impl Path {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let path: Path = "facts[0].done".parse()?;
     /// let inserted = path.insert(&Json::parse(r#"{"facts":[{"n":1.50}]}"#)?, &Json::parse("true")?)?;
-    /// assert_eq!(put.as_str(), r#"{"facts":[{"n":1.50,"done":true}]}"#);
+    /// assert_eq!(inserted.as_str(), r#"{"facts":[{"n":1.50,"done":true}]}"#);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// When what it is to be put into is not there.
+    /// Returns an error if the object or list that the value goes into does not exist.
     pub fn insert(&self, whole: &Json, value: &Json) -> Result<Json, InsertError> {
         let put = self.insert_into(0, whole.as_str(), value)?;
         Ok(Json::parse(put).expect("JSON with JSON put into it is JSON"))

@@ -130,7 +130,7 @@ async fn a_graph_is_a_tool_whose_output_is_the_graphs() {
     assert_eq!(names(server.tools().tools()), ["s__write"]);
     let spec = &registry(&server).specs()[0];
     assert_eq!(spec.description, "Writes an article.");
-    assert_eq!(spec.input_schema["properties"]["title"]["description"], "What it is about.");
+    assert_eq!(spec.input_schema["properties"]["title"]["description"], "The topic.");
     assert_eq!(spec.input_schema["required"], json!(["title"]));
     assert_eq!(spec.input_schema["properties"].get("thread"), None);
 
