@@ -40,6 +40,7 @@ macro_rules! page {
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[several-processes.md]: crate::guide::several_processes\n",
+            "[several-processes.md#one-superstep-in-several-processes]: crate::guide::several_processes#one-superstep-in-several-processes\n",
             "[secrets.md]: crate::guide::secrets\n",
             "[state-and-reducers.md#secret-fields]: crate::guide::state_and_reducers#secret-fields\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",

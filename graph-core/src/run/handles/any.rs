@@ -1,22 +1,12 @@
 //! Graphs without their state type.
 
-use std::any::Any;
-use std::boxed::Box;
-use std::fmt;
-use std::sync::Arc;
-
-use serde_json::Value;
-
+use super::any_state::AnyState;
 use super::edit_request::EditRequest;
 use super::graph::Graph;
 use super::thread::Thread;
 use crate::id::NodeName;
 use crate::node::JsonOutcome;
-use crate::run::runtime::redact;
-use crate::state::{
-    CodecError, ErasedState, ErasedUpdate, Input, IntoInput, Misfit, ReadInput, Schema, State, StateForm,
-    sealed,
-};
+use crate::state::StateForm;
 
 /// A graph without its state type, for servers, debuggers and other programs that handle many graphs.
 ///
@@ -80,70 +70,6 @@ impl<S, C> Graph<S, C> {
     }
 }
 
-/// A state without its type.
-#[derive(Clone)]
-pub struct AnyState {
-    state: Arc<dyn ErasedState>,
-    schema: Arc<Schema>,
-}
-
-impl AnyState {
-    /// Returns the state as an object by field name. Fields that are never stored are left out, and secret ones are
-    /// `"<secret>"`.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let state = redact::state(&*self.state, &self.schema);
-        state.decode().expect("an object of JSON values decodes as one")
-    }
-
-    /// Returns the state as its own type.
-    ///
-    /// # Errors
-    /// Returns the state unchanged if it has another type.
-    pub fn downcast<S: State>(self) -> Result<S, Self> {
-        let state: &dyn Any = &*self.state;
-        match state.is::<S>() {
-            true => Ok(S::read(self.state, &self.schema)),
-            false => Err(self),
-        }
-    }
-}
-
-impl sealed::Sealed for AnyState {}
-
-impl StateForm for AnyState {
-    type Update = Value;
-    type Finished = Self;
-
-    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self {
-        Self { state, schema: Arc::clone(schema) }
-    }
-
-    fn write(
-        update: Value,
-        initial: &dyn ErasedState,
-        input: Option<ReadInput>,
-    ) -> Result<Box<dyn ErasedUpdate>, Misfit> {
-        let update = match input {
-            Some(read) => read(update).map_err(Misfit::Json)?,
-            None => update,
-        };
-        initial.update_from(&update).map_err(Misfit::Json)
-    }
-
-    fn finished(self) -> Result<Self, CodecError> {
-        Ok(self)
-    }
-}
-
-/// An input as an object of fields, each of which is written through its reducer. For a flow, the value is its
-/// input.
-impl IntoInput<AnyState> for Value {
-    fn into_input(self) -> Input<AnyState> {
-        Input::Update(self)
-    }
-}
-
 impl Thread<AnyState> {
     /// Edits the thread as if the node with this stored name had run and returned `outcome`. A node that decides
     /// takes the case that the outcome names, with its items as the payload.
@@ -159,11 +85,5 @@ impl Thread<AnyState> {
         outcome: impl Into<JsonOutcome>,
     ) -> EditRequest<AnyState> {
         EditRequest::<AnyState>::new(self.shared_runtime(), self.id().clone()).and_as_named(node, outcome)
-    }
-}
-
-impl fmt::Debug for AnyState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyState").field("schema", &self.schema.name).finish_non_exhaustive()
     }
 }

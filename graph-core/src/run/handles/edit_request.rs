@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::any::AnyState;
+use super::any_state::AnyState;
 use super::thread::Thread;
 use crate::graph::{NodeRef, SelectNodes};
 use crate::id::{CheckpointId, NodeName, ThreadId};

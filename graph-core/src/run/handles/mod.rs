@@ -1,6 +1,7 @@
 //! The handles that users hold: graphs, threads, their past, requests, streams, flows.
 
 mod any;
+mod any_state;
 mod check_threads;
 mod described;
 mod edit_request;
@@ -16,7 +17,8 @@ mod subgraphs;
 mod thread;
 mod trace;
 
-pub use any::{AnyGraph, AnyState, ToAnyGraph};
+pub use any::{AnyGraph, ToAnyGraph};
+pub use any_state::AnyState;
 pub use check_threads::{CheckedThread, ThreadCheck};
 pub use edit_request::EditRequest;
 pub use flow::{Cx, Flow, FlowState, flow};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::any::AnyState;
+use super::any_state::AnyState;
 use super::run_stream::RunStream;
 use crate::checkpoint::IDEMPOTENCY_KEY;
 use crate::graph::SelectNodes;
