@@ -268,8 +268,7 @@ fn without_a_lease_an_effect_of_another_process_is_an_unknown_one() {
         let mut first = stage.start_paying(test, "first", lease, Pays::ForLong);
         first.wait_for("first is at it");
         let second: String = stage.start_paying(test, "second", lease, Pays::ForLong).finish();
-        let expected =
-            if lease.is_some() { "thread t is run by first" } else { "its outcome is unknown" };
+        let expected = if lease.is_some() { "thread t is run by first" } else { "its outcome is unknown" };
         assert!(second.contains(expected), "{second}");
         assert_eq!(stage.world.who("pays"), ["first"]);
         let mut third = stage.start_paying(test, "third", lease, Pays::ForLongAndAgain);
