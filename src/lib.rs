@@ -141,7 +141,7 @@ pub mod nodes {
 pub mod state {
     pub use superstep_core::state::{
         Excess, Field, Found, Input, IntoInput, Json, JsonError, JsonFields, JsonState, JsonUpdate,
-        JsonWrite, LoadError, Migration, Mismatch, SizeLimits, State, StateForm, StateUpdate, Update, Write,
+        LoadError, Migration, Mismatch, SizeLimits, State, StateForm, Update, Write,
     };
 }
 
@@ -155,10 +155,9 @@ pub mod state {
 /// A node receives the state as of the last superstep and returns its changes.
 pub mod node {
     pub use superstep_core::node::{
-        Ambient, Ask, Askable, Blocking, ByType, Cache, CalledAs, Dep, Effect, EffectAnswer, EffectQuestion,
-        Effects, Emit, Failed, FailsWith, Fold, FromRef, Input, IntoNode, Item, JsonOutcome, NoInput, Node,
-        OnMismatch, OnUnknown, OneInput, OrInput, Output, Policy, Reconciled, Retry, Snapshot, Task,
-        TaskInfo, blocking, node,
+        Ambient, Ask, Askable, Cache, Dep, Effect, EffectAnswer, EffectQuestion, Effects, Emit, Failed,
+        FromRef, Input, IntoNode, Item, JsonOutcome, NoInput, Node, OnMismatch, OnUnknown, Output, Policy,
+        Reconciled, Retry, Snapshot, Task, TaskInfo, blocking, node,
     };
 }
 
@@ -169,9 +168,8 @@ pub mod node {
 /// once, as a [`BuildError`](graph::BuildError).
 pub mod graph {
     pub use superstep_core::graph::{
-        BuildError, CaseError, Description, DescriptionError, END, EdgeTarget, Exit, Exited, FitsInput,
-        IntoTargets, JoinSources, JsonDecision, NodeRef, Nothing, Problem, Registry, START, SelectNodes,
-        StateGraph, TakesNothing, Unrouted, each, to,
+        BuildError, CaseError, Description, DescriptionError, END, Exit, Exited, JsonDecision, NodeRef,
+        Nothing, Problem, Registry, START, StateGraph, each, to,
     };
 }
 
