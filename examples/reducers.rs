@@ -40,7 +40,7 @@ async fn plan(census: Snapshot<Census>) -> Plan {
     Plan::Count(census.files.clone())
 }
 
-/// What a node looks at is an effect: it is recorded, and a replay is given the text that was there.
+/// Reading a file is an effect: it is recorded, and a replay gets the recorded text.
 async fn count(file: Input<String>, fx: Effects) -> Result<Update<Census>, std::io::Error> {
     let text = fx.run_keyed("read", &*file, || tokio::fs::read_to_string(&*file)).await?;
     let longest = text.lines().map(str::len).max().unwrap_or(0);

@@ -66,8 +66,8 @@ pub enum CriticExit {
 impl CriticState {
     /// Makes the input that begins a critique of the photograph in a file, on any thread.
     ///
-    /// What else is asked for is added to it, `CriticState::of("lake.jpg").detail(VisionDetail::High)`, and holds for later
-    /// critiques of the thread too.
+    /// Further settings are added to it, as in `CriticState::of("lake.jpg").detail(VisionDetail::High)`, and also hold
+    /// for later critiques of the thread.
     pub fn of(image_path: impl Into<String>) -> CriticStateUpdate {
         Self::update()
             .image_path(image_path.into())
