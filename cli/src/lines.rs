@@ -188,16 +188,16 @@ pub(super) fn nodes(names: &[NodeName]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// The number of trailing digits of ids that tells these apart, at least eight. Ids begin with the time, so the ids of
+/// The number of trailing digits that distinguishes ids, at least eight. Ids begin with the time, so the ids of
 /// one run differ at their ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Short {
     digits: usize,
-    /// The number of leading digits of those endings that also tells the ids apart.
+    /// The number of leading digits of those endings that also distinguishes the ids.
     fewest: usize,
 }
 
-/// The minimum number of trailing digits of an id that are shown.
+/// The minimum number of trailing digits that are shown of an id.
 const SHOWN: usize = 8;
 
 impl Short {
@@ -227,7 +227,7 @@ impl Short {
     }
 }
 
-/// Returns the number of leading characters that tells texts apart.
+/// Returns the number of leading characters that distinguishes texts.
 fn telling_apart(texts: impl Iterator<Item = String>) -> usize {
     let mut texts: Vec<String> = texts.collect();
     texts.sort_unstable();

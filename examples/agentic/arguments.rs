@@ -72,7 +72,8 @@ impl Arguments {
         arguments
     }
 
-    /// Returns the command that continues an unfinished turn, with the other options and the settings from the environment.
+    /// Returns the command that continues an unfinished turn, with the other options and the settings from the
+    /// environment.
     pub(crate) fn to_resume(
         &self,
         thread: &ThreadId,

@@ -40,8 +40,8 @@ use superstep_core::run::{AnyGraph, ToAnyGraph};
 /// }
 /// ```
 ///
-/// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those after
-/// its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
+/// A program that is only a debugger calls [`main`](Debugger::main). A program that parses its own arguments passes
+/// those after its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
 pub fn debugger(graphs: &[&dyn ToAnyGraph]) -> Debugger {
     let graphs = graphs.iter().map(|graph| graph.to_any_graph()).collect();
     Debugger { graphs, behind: None, program: None }

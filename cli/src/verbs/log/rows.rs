@@ -125,7 +125,7 @@ impl Rows {
         ]);
     }
 
-    /// Returns the names of a checkpoint, and its thread where that is another one.
+    /// Returns the names of a checkpoint, and the threads it is the head of, or its thread if that is another one.
     fn remark(&self, line: &Line, thread: &ThreadId, shown: fn(&str) -> String) -> String {
         let heads: Vec<String> = line.head_of.iter().map(|head| shown(head.as_str())).collect();
         let foreign = !self.heads_only && line.thread != *thread;
