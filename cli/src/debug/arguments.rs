@@ -128,8 +128,8 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
         })
 }
 
-/// Adapts a help text of `superstep` to this debugger: the file of the examples, `essays.db`, is left out, and any other
-/// file becomes `--file`.
+/// Adapts a help text of `superstep` to this debugger: the file of the examples, `essays.db`, is left out, and any
+/// other file becomes `--file`.
 fn own(text: &str, session: &Session) -> String {
     static CALL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\bsuperstep (?<verb>\w+|--help)(?: (?<file>\w+\.db))?")
