@@ -22,9 +22,9 @@ struct Score {
     best: u32,
 }
 
-/// Asks so many questions: ifs and loops are just code.
+/// Asks this many questions: branches and loops are plain code.
 async fn quiz(cx: Cx<u32>) -> Result<Score, NodeError> {
-    // Chance is an effect: after a restart the questions must be the ones that were asked.
+    // Randomness is an effect: after a restart, the questions must be the same.
     let seed = cx.run("seed", || async { Ok::<_, Infallible>(seconds()) }).await?;
     let mut right = 0;
     for number in 0..u64::from(*cx.input()) {
@@ -80,7 +80,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns true if a question waits, or a run was cut short.
+/// Returns `true` if a question waits, or a run was interrupted.
 async fn waits(thread: &Thread<FlowState<u32, Score>>) -> Result<bool, ThreadError> {
     match thread.head().await {
         Ok(head) => Ok(!head.next().is_empty()),

@@ -64,7 +64,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Serves the agent to the client that has started the program.
+/// Serves the agent to the client that started the program.
 async fn serve(model: &ModelName) -> Result<(), Box<dyn Error>> {
     let index = DocIndex::build(Path::new("."), &IndexOptions::default())?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;
@@ -81,10 +81,10 @@ async fn serve(model: &ModelName) -> Result<(), Box<dyn Error>> {
     Ok(service.serve_stdio().await?)
 }
 
-/// Starts this program as a server and calls its tool, as an agent would that was given it.
+/// Starts this program as a server and calls its tool, as an agent with this tool would.
 async fn ask(question: &str, model: &ModelName) -> Result<(), Box<dyn Error>> {
     let options = McpOptions::new().allow_tool("ask_docs");
-    // It is this very program, so it may have the keys of models.
+    // The server is this same program, so it may have the keys of models.
     let command = McpCommand::new(std::env::current_exe()?).args(["--model", &model.to_string()]);
     let server = McpServer::connect("docs", command.inherit_environment(), options).await?;
     let mut tools = ToolRegistry::new();

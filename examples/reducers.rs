@@ -1,5 +1,5 @@
-//! Fan-out and join: words are counted in parallel, one task per file, while a clock-free second branch adds up
-//! their sizes; a join waits for both. Every field says by its reducer how parallel writes become one value.
+//! Fan-out and join: words are counted in parallel, one task per file, while a second branch adds up the sizes of the
+//! files; a join waits for both. Each field's reducer merges parallel writes into one value.
 //!
 //! ```text
 //! cargo run --bin reducers -- README.md Cargo.toml
@@ -17,7 +17,7 @@ use superstep_examples::{ended, print, repository, usage};
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Census {
     files: Vec<String>,
-    /// Entries of parallel tasks are put into one map.
+    /// The entries of parallel tasks are merged into one map.
     #[reducer(Merge)]
     words: BTreeMap<String, usize>,
     #[reducer(Union)]
@@ -26,7 +26,7 @@ struct Census {
     bytes: u64,
     #[reducer(Max)]
     longest_line: usize,
-    /// One writer a superstep, as without a reducer: two would be an error that names both nodes.
+    /// Without a reducer, a field has one writer a superstep: two would be an error that names both nodes.
     report: String,
 }
 
@@ -40,7 +40,7 @@ async fn plan(census: Snapshot<Census>) -> Plan {
     Plan::Count(census.files.clone())
 }
 
-/// What a node looks at is an effect: it is recorded, and a replay is given the text that was there.
+/// Reading a file is an effect: it is recorded, and a replay gets the recorded text.
 async fn count(file: Input<String>, fx: Effects) -> Result<Update<Census>, std::io::Error> {
     let text = fx.run_keyed("read", &*file, || tokio::fs::read_to_string(&*file)).await?;
     let longest = text.lines().map(str::len).max().unwrap_or(0);
@@ -96,7 +96,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     print(census.mermaid())?;
 
     if files.is_empty() {
-        // This repository's own, wherever the program is started.
+        // This repository's files, wherever the program is started.
         std::env::set_current_dir(repository())?;
         files = vec!["Cargo.toml".into(), "src/lib.rs".into()];
     }

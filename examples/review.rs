@@ -1,4 +1,4 @@
-//! A question to a person, answered by another process: hours or a reboot may lie between the two.
+//! A question to a person, answered by another process, even hours or a reboot later.
 //!
 //! ```text
 //! cargo run --bin review                            # a first draft, or the question that waits
@@ -35,7 +35,7 @@ async fn write(article: Snapshot<Article>) -> Update<Article> {
     Article::update().drafts([format!("{}: draft {number}", article.title)])
 }
 
-/// Asking pauses the thread. Nothing runs, and nothing is kept in memory, until the answer is there.
+/// Asking pauses the thread. Until the answer arrives, nothing runs and nothing is kept in memory.
 async fn review(article: Snapshot<Article>, editor: Ask<String, Verdict>) -> Verdict {
     editor.ask(article.drafts.last().cloned().unwrap_or_default()).await
 }
@@ -86,7 +86,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns true if a question waits, or a draft was cut short.
+/// Returns `true` if a question waits, or a draft was interrupted.
 async fn waits(thread: &Thread<Article>) -> Result<bool, ThreadError> {
     match thread.head().await {
         Ok(head) => Ok(!head.next().is_empty()),

@@ -54,7 +54,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     }
 
     let rich = trips.thread("rich");
-    // Those of the last time.
+    // The threads of an earlier run.
     rich.delete().await?;
     trips.thread("poor").delete().await?;
     rich.run(Trip { budget: 900, ..Trip::default() }).await?.finished()?;
@@ -65,7 +65,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         print(format_args!("  step {step:>2}  ran {ran:?}  next {next:?}"))?;
     }
 
-    // A fork begins where the hotel was still to be booked. It shares the past and copies nothing.
+    // A fork before the hotel was booked. It shares the past and copies nothing.
     let poor = rich.before(book).await?.fork("poor").await?;
     poor.edit(Trip::update().budget(100)).await?;
     poor.resume().await?.finished()?;

@@ -1,4 +1,4 @@
-//! Adding a checkpoint to a file, as branches and edits do. What is there stays as it is.
+//! Adds a checkpoint to a file, for branches and edits. Existing data is not changed.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use super::source::{CheckpointRef, Source};
 use super::topology::StoredGraph;
 use super::writable_file::{WritableFile, wait};
 
-/// Where a new checkpoint goes.
+/// The thread that receives a new checkpoint.
 #[derive(Debug)]
 pub(super) struct Destination {
     pub(super) thread: ThreadId,
-    /// The thread's head; none of a thread that is to begin.
+    /// The thread's head; `None` for a new thread.
     pub(super) head: Option<CheckpointId>,
 }
 
 impl Destination {
-    /// The thread on which a checkpoint was found, or a new one.
+    /// Returns the thread on which a checkpoint was found, or a new one.
     pub(super) fn of(source: &Source, place: &CheckpointRef, name: Option<&str>) -> Result<Self, Failure> {
         match name {
             Some(name) => Ok(Self { thread: new_thread(source, name)?, head: None }),
@@ -38,8 +38,8 @@ impl Destination {
         }
     }
 
-    /// Adds the checkpoint with the work on top of it, and makes it the head, if the head is still the one that was
-    /// seen, with what was recorded on it then where that was taken along.
+    /// Commits the checkpoint with the work on top of it and makes it the head. Fails if the head, or with `recorded`
+    /// the work on it, has changed since it was read.
     pub(super) fn commit(
         &self,
         target: &WritableFile,
@@ -71,7 +71,7 @@ impl Destination {
     }
 }
 
-/// The name of a thread that is not there yet.
+/// Checks the name of a new thread. Fails if the thread exists.
 pub(super) fn new_thread(source: &Source, name: &str) -> Result<ThreadId, Failure> {
     let thread = thread_name(name)?;
     match source.reader.history(&thread, &At::Head, 1)?.is_empty() {
@@ -80,7 +80,7 @@ pub(super) fn new_thread(source: &Source, name: &str) -> Result<ThreadId, Failur
     }
 }
 
-/// A name that a thread may have.
+/// Checks that a name is allowed for a thread.
 pub(super) fn thread_name(name: &str) -> Result<ThreadId, Failure> {
     match name.is_empty() || name.contains(char::is_control) {
         true => Err(Failure::unusable("a thread's name has at least one letter and no control characters")),
@@ -88,12 +88,12 @@ pub(super) fn thread_name(name: &str) -> Result<ThreadId, Failure> {
     }
 }
 
-/// A fresh id.
+/// Returns a new id.
 pub(super) fn id() -> CheckpointId {
     CheckpointId(System.id())
 }
 
-/// Work is taken along to the same graph and the same fields.
+/// Work is carried over to the same graph with the same fields.
 impl Onto for StoredGraph {
     fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
         Some(stored.to_vec())

@@ -1,4 +1,4 @@
-//! What every verb's answer can do.
+//! The trait that the answers of all verbs implement.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,18 +9,18 @@ use superstep_core::nonprinting::is_nonprinting;
 use super::page::Page;
 use super::screen::Exit;
 
-/// An answer: a JSON document of a stable shape, which can be shown to people, too.
+/// An answer: a JSON document of a stable shape, which can also be shown as text for people.
 pub(super) trait Answer: Serialize {
     /// Writes it for people.
     fn show(&self, page: &mut Page);
 
-    /// The exit code that says it.
+    /// Returns the exit code for this answer.
     fn exit(&self) -> Exit {
         Exit::Fine
     }
 }
 
-/// Writes the characters of a JSON document that a terminal would not show, or obey, as `\uXXXX`: its values stay the same.
+/// Escapes as `\uXXXX` the characters of a JSON document that a terminal would hide or obey. The values stay the same.
 pub(super) fn escape_json(json: &str) -> Cow<'_, str> {
     if !json.contains(is_hidden) {
         return json.into();
@@ -37,7 +37,7 @@ pub(super) fn escape_json(json: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// Returns whether a character is nonprinting and stands in a text: those between values are line breaks and tabs.
+/// Returns `true` if a character is nonprinting and part of a text. Line breaks and tabs stand between values.
 fn is_hidden(letter: char) -> bool {
     is_nonprinting(letter) && !matches!(letter, '\n' | '\r' | '\t')
 }

@@ -1,4 +1,4 @@
-//! What the program is asked for.
+//! The command line of the program.
 
 use clap::{Parser, Subcommand};
 
@@ -64,7 +64,7 @@ impl Colors {
     }
 }
 
-/// How a checkpoint is named.
+/// The help text about addresses of checkpoints.
 pub(super) const ADDRESSES: &str = "\
 CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread

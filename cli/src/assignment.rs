@@ -1,4 +1,4 @@
-//! `PATH=JSON`: what is to be put where.
+//! Parses `PATH=JSON`: a value and the place in the state to put it.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use superstep_inspect::{Path, Segment};
 
 use super::failure::Failure;
 
-/// A place in the state, and the text of what is to be there.
+/// A place in the state, and the text of its new value.
 #[derive(Debug)]
 pub(super) struct Assignment<'t> {
     pub(super) path: Path,
@@ -27,7 +27,7 @@ impl<'t> Assignment<'t> {
         }
     }
 
-    /// The field that the path leads into.
+    /// Returns the field that the path leads into.
     pub(super) fn field(&self) -> &str {
         match self.path.segments().first() {
             Some(Segment::Key(field)) => field,
@@ -35,7 +35,7 @@ impl<'t> Assignment<'t> {
         }
     }
 
-    /// What is to be there. A text that may be secret is not repeated.
+    /// Returns the new value. Errors do not repeat a text that may be secret.
     pub(super) fn value(&self, secret: bool) -> Result<Json, Failure> {
         let Self { text: path, value, .. } = self;
         let parsed = Json::parse(*value).and_then(|json| json.decode::<Value>().map(|_| json));
@@ -52,7 +52,7 @@ impl<'t> Assignment<'t> {
     }
 }
 
-/// Splits at the first `=` that is in no brackets. A JSON pointer knows none.
+/// Splits at the first `=` outside brackets. A JSON pointer has no brackets.
 fn split(text: &str) -> Option<(&str, &str)> {
     if text.starts_with('/') {
         return text.split_once('=');

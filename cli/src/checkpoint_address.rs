@@ -1,15 +1,15 @@
-//! How a checkpoint is named on the command line.
+//! Addresses of checkpoints on the command line.
 
 use superstep_core::checkpoint::CheckpointName;
 
-/// What somebody may mean who does not name a thread that is there.
+/// The readings of a text that is not the name of an existing thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address<'t> {
-    /// So many checkpoints before another one.
+    /// The checkpoint this many steps before another one.
     Back(&'t str, usize),
     /// The step of a thread.
     Step(&'t str, i64),
-    /// The checkpoint that a thread has a name for.
+    /// The checkpoint with this name on a thread.
     Named(&'t str, CheckpointName),
     /// A thread, or part of an id.
     Name(&'t str),

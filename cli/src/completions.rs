@@ -1,4 +1,4 @@
-//! `completions`: scripts with which shells complete command lines.
+//! `completions`: prints scripts for shell completion.
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;

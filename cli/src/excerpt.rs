@@ -1,6 +1,6 @@
-//! Parts of long texts.
+//! Excerpts of long texts.
 
-/// A text from so many letters before a place on, which is given in bytes.
+/// Returns the rest of a text, beginning `before` characters before a byte offset.
 pub(super) fn around(text: &str, at: usize, before: usize) -> String {
     let (head, tail) = text.split_at(at);
     let skipped = head.chars().count().saturating_sub(before);
@@ -10,7 +10,7 @@ pub(super) fn around(text: &str, at: usize, before: usize) -> String {
     }
 }
 
-/// The beginning of a text, of so many letters at most, in one line.
+/// Returns the beginning of a text in one line, at most this many characters.
 pub(super) fn beginning(text: &str, letters: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.chars().count() > letters {
@@ -19,11 +19,10 @@ pub(super) fn beginning(text: &str, letters: usize) -> String {
     }
 }
 
-/// The number of letters that are shown of a thread's name where there is little room: more than a UUID's first part
-/// has.
+/// The number of characters of a thread's name that are shown where space is short: more than the first part of a UUID.
 const NAME_LETTERS: usize = 12;
 
-/// The name of a thread where there is little room; of a subgraph's, that of the thread it belongs to is shortened.
+/// Shortens the name of a thread. In a subgraph's name, only the name of the thread it belongs to is shortened.
 pub(super) fn short_name(name: &str) -> String {
     match name.split_once('/') {
         Some((thread, below)) => format!("{}/{below}", beginning(thread, NAME_LETTERS)),
@@ -45,7 +44,7 @@ mod tests {
         assert_eq!(beginning("one\ntwo", 9), "one two");
     }
 
-    /// At 80 columns the name of a thread that is a UUID left no room for the step behind it.
+    /// At 80 columns, the name of a thread that is a UUID left no space for the step after it.
     #[test]
     fn a_long_name_is_shortened_and_what_is_below_it_is_not() {
         assert_eq!(short_name("0b9c2d4e-1f2a-4b3c-8d5e-6f7a8b9c0d1e"), "0b9c2d4e-1f…");

@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! The errors of the program.
 
 use std::path::Path;
 
@@ -7,43 +7,43 @@ use superstep_core::checkpoint::StoreError;
 
 use super::screen::Exit;
 
-/// One line for people, and the exit code that goes with it.
+/// A one-line error message, and its exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) exit: Exit,
     pub(super) text: String,
-    /// The verb that helps, and what it does.
+    /// The verb that helps, and its effect.
     help: Option<(&'static str, String)>,
 }
 
 impl Failure {
-    /// There is no such thing.
+    /// The requested item does not exist.
     pub(super) fn nothing(text: impl Into<String>) -> Self {
         Self { exit: Exit::No, text: text.into(), help: None }
     }
 
-    /// It cannot be done.
+    /// The request cannot be carried out.
     pub(super) fn unusable(text: impl Into<String>) -> Self {
         Self { exit: Exit::Unusable, text: text.into(), help: None }
     }
 
-    /// The file is of an older format, and was to be written to.
+    /// The file is of an older format and cannot be written to.
     pub(super) fn older_format(path: &Path, found: u32, current: u32) -> Self {
         Self::unusable(format!("{} has format {found}, which is only read", path.display()))
             .with_help("migrate", format!("upgrades it to {current}"))
     }
 
-    /// Tells of a verb that helps, and what it does. Each program says it with its own words.
+    /// Adds a verb that helps, and its effect. Each program prints it with its own name.
     pub(super) fn with_help(self, verb: &'static str, does: impl Into<String>) -> Self {
         Self { help: Some((verb, does.into())), ..self }
     }
 
-    /// The same of a run that has not even begun for it.
+    /// Returns the same failure with the exit code of a run that did not start.
     pub(super) fn before_the_run(self) -> Self {
         Self { exit: Exit::Unusable, ..self }
     }
 
-    /// What a program says that is called so.
+    /// Returns the message as printed by a program of this name.
     pub(super) fn told_by(&self, program: &str) -> String {
         match &self.help {
             Some((verb, does)) => format!("{}; `{program} {verb}` {does}", self.text),
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// What is stored does not fit together.
+    /// The stored data is inconsistent.
     pub(super) fn damaged(error: impl std::fmt::Display) -> Self {
         Self::nothing(format!("what is stored is damaged: {error}"))
     }

@@ -1,4 +1,4 @@
-//! The file that a verb is about, and the keys for it.
+//! The file that a verb works on, and its keys.
 
 #[cfg(feature = "encryption")]
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use superstep_core::checkpoint::{KeyProblem, StoreError};
 
 use super::failure::Failure;
 
-/// Where keys are looked for when no option says so.
+/// The environment variable for keys, read if no option names a key file.
 const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
 
 /// A checkpoint file.
@@ -29,7 +29,7 @@ pub(crate) struct FileArgument {
     key_file: Option<PathBuf>,
 }
 
-/// A file by its path, with the saver of a program that has it open itself.
+/// A file by its path, with the saver of the calling program if that has the file open.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFile {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub(crate) struct NamedFile {
 }
 
 impl NamedFile {
-    /// Recognizes the program's own files.
+    /// Returns a parser that recognizes the program's own files.
     pub(crate) fn parser(own: Vec<SqliteSaver>) -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(move |path| {
             let own = own.iter().find(|own| own.path().is_some_and(|own| is_same(own, &path))).cloned();
@@ -46,23 +46,23 @@ impl NamedFile {
     }
 }
 
-/// Whether two paths lead to one file.
+/// Returns `true` if two paths lead to the same file.
 pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 impl FileArgument {
-    /// The file with its keys. What the environment names is for those files that are encrypted.
+    /// Returns the file with its keys. The keys of the environment are used only if the file is encrypted.
     pub(crate) fn keyed(&self) -> Result<CheckpointFile, Failure> {
         self.keyed_as(|| self.is_encrypted())
     }
 
-    /// The same for a file that is to be encrypted.
+    /// Returns the same for a file that is to be encrypted.
     pub(crate) fn keyed_to_encrypt(&self) -> Result<CheckpointFile, Failure> {
         self.keyed_as(|| true)
     }
 
-    /// As the program has it. Keys that the environment names cannot be used.
+    /// Returns the program's own file, or else the file without keys. Fails if keys from the environment are needed.
     #[cfg(not(feature = "encryption"))]
     fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
         if let Some(own) = self.own_file() {
@@ -76,7 +76,8 @@ impl FileArgument {
         Ok(CheckpointFile::at(&self.file.path))
     }
 
-    /// With the keys that were said to be its; else as the program has it; else with those of the environment.
+    /// Returns the file with the keys of the option; else the program's own file; else the file with the keys of the
+    /// environment.
     #[cfg(feature = "encryption")]
     fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
         let file = self.own_file();
@@ -92,7 +93,7 @@ impl FileArgument {
         })
     }
 
-    /// Opens it for reading: where the program at hand has it open itself, through its saver.
+    /// Opens the file for reading; through the saver of the calling program, if that has the file open.
     pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader>, Failure> {
         match &self.file.own {
             Some(saver) if !self.names_keys() => Ok(saver.reader()),
@@ -110,18 +111,18 @@ impl FileArgument {
         false
     }
 
-    /// The file with the keys of the program at hand, if that has it open itself.
+    /// Returns the file with the keys of the calling program, if that has the file open.
     fn own_file(&self) -> Option<CheckpointFile> {
         self.file.own.as_ref()?.checkpoint_file()
     }
 
-    /// Returns `true` if it is a file that the program at hand has open itself.
+    /// Returns `true` if the calling program has the file open.
     #[cfg(feature = "encryption")]
     pub(crate) fn is_own(&self) -> bool {
         self.file.own.is_some()
     }
 
-    /// Whether it takes keys to read it.
+    /// Returns `true` if reading the file requires keys.
     pub(crate) fn is_encrypted(&self) -> bool {
         let problem = match SqliteReader::open(&self.file.path) {
             Err(StoreError::Keys { problem, .. }) => problem,

@@ -1,4 +1,4 @@
-//! What the fuzzer calls: the parsers of what is written on the command line, on any text.
+//! Entry points of the fuzzer: parses any text with the parsers of the command line.
 //!
 //! Only compiled for the fuzzer, `cfg(fuzzing)`, and for this crate's tests.
 
@@ -11,10 +11,10 @@ use super::assignment::Assignment;
 use super::checkpoint_address::Address;
 use super::predicate::Predicate;
 
-/// Reads a text as everything that it may be on the command line.
+/// Parses a text as every kind of command-line argument.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant is violated.
 pub fn argument(text: &str, value: &Value) {
     let parsed = Address::parse(text);
     let (Address::Back(of, _) | Address::Step(of, _) | Address::Named(of, _) | Address::Name(of)) = &parsed;
@@ -38,13 +38,13 @@ pub fn argument(text: &str, value: &Value) {
     }
 }
 
-/// A path is read again from how it is shown, and what is put somewhere is found there.
+/// A displayed path parses to the same path, and a value inserted at a path is found there.
 fn path(text: &str, value: &Value) {
     let Ok(path) = text.parse::<Path>() else { return };
     let shown = path.to_string();
     assert_eq!(shown.parse().as_ref(), Ok(&path), "{text:?} is shown as {shown:?}");
     assert!(path.is_within(&Path::root()));
-    // An item that is found by its id is another one when it is replaced.
+    // Replacing an item changes its id, so its path no longer finds it.
     let by_id = |segment: &Segment| matches!(segment, Segment::Item(_));
     if path.segments().iter().any(by_id) {
         return;

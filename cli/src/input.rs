@@ -1,4 +1,4 @@
-//! The first input of a thread, in a line.
+//! The first input of a thread, in one line.
 
 use serde_json::Value;
 
@@ -9,10 +9,11 @@ use super::excerpt::beginning;
 use super::failure::Failure;
 use super::messages::first_text;
 
-/// The number of letters that are shown of an input.
+/// The number of characters of an input that are shown.
 const LETTERS: usize = 60;
 
-/// Returns the input that arrived at a checkpoint, shortened: the fields that it set to something, without secrets.
+/// Returns the input that arrived at a checkpoint, shortened and without secrets: the fields that it set to a non-empty
+/// value.
 pub(super) fn told(step: &StepRecord, secret: &SecretFields) -> Result<Option<String>, Failure> {
     let checkpoint = &step.checkpoint;
     let start = checkpoint.frontier.tasks.iter().find(|task| task.node.is_start());
@@ -35,7 +36,7 @@ pub(super) fn told(step: &StepRecord, secret: &SecretFields) -> Result<Option<St
     }
     let told = match &*parts {
         [] => return Ok(None),
-        // A text says by itself what it is.
+        // A text needs no field name before it.
         [(_, value)] if let Some(text) = text_of(value) => text,
         parts => {
             let text = |value: &Value| text_of(value).unwrap_or_else(|| value.to_string());
@@ -53,7 +54,7 @@ fn operand(write: &LoggedWrite) -> &superstep_core::state::Json {
     }
 }
 
-/// Returns the value that was written; of items that are put by their ids, the items.
+/// Returns the written value; for items that are put by their ids, the items.
 fn value(write: &LoggedWrite) -> Result<Value, Failure> {
     let value: Value = operand(write).decode().map_err(Failure::damaged)?;
     Ok(match (&write.write, value) {

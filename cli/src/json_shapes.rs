@@ -1,4 +1,4 @@
-//! The JSON shapes that several verbs share. They are stable: members are added, and none is renamed or taken away.
+//! The JSON shapes that several verbs share. They are stable: members are added, and none is renamed or removed.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 
 use super::token_usage::TokenUsage;
 
-/// A checkpoint, in a line.
+/// A checkpoint, in one line.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Line {
     pub(super) id: CheckpointId,
@@ -18,12 +18,12 @@ pub(super) struct Line {
     pub(super) parent: Option<CheckpointId>,
     /// The thread that it was written on.
     pub(super) thread: ThreadId,
-    /// The name of that, if it is a subgraph's.
+    /// The name of the thread, if it is a subgraph's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     pub(super) step: i64,
     pub(super) source: Source,
-    /// When, in the form of RFC 3339.
+    /// The time of the checkpoint, in RFC 3339.
     pub(super) at: String,
     pub(super) run: RunId,
     /// The nodes that ran.
@@ -35,27 +35,27 @@ pub(super) struct Line {
     /// The threads whose latest checkpoint it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) head_of: Vec<ThreadId>,
-    /// The names that the thread has for it which was asked for.
+    /// The names of the checkpoint on the requested thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<CheckpointName>,
-    /// The time at which the work on its superstep began, in the form of RFC 3339, where that is known and was looked for.
+    /// The time at which the work on its superstep began, in RFC 3339, if it was requested and is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) started_at: Option<String>,
-    /// The milliseconds from then to the checkpoint.
+    /// The milliseconds from `started_at` to the checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) took_ms: Option<u64>,
-    /// What the model calls used that led to it, if that was looked for.
+    /// The usage of the model calls that led to the checkpoint, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<TokenUsage>,
 }
 
-/// Who holds a thread.
+/// The lease of a thread.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Lease {
     pub(super) holder: String,
-    /// When it is over unless it is renewed, in the form of RFC 3339.
+    /// The time at which it expires unless it is renewed, in RFC 3339.
     pub(super) until: String,
-    /// Whether that has passed: the next run takes the thread.
+    /// `true` if that time has passed: the next run takes the thread.
     pub(super) over: bool,
     pub(super) fence: u64,
 }
@@ -69,7 +69,7 @@ impl Lease {
         Self { holder, until: rfc3339(lease.until_ms()), over, fence }
     }
 
-    /// In words.
+    /// Describes the lease in words.
     pub(super) fn told(&self) -> String {
         let Self { holder, until, over, .. } = self;
         format!("{holder} until {until}{}", if *over { ", which is over" } else { "" })
@@ -87,7 +87,7 @@ pub(super) struct Question {
     pub(super) question: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<Value>,
-    /// When it answers itself.
+    /// The time at which the default answer is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<String>,
 }
@@ -95,14 +95,14 @@ pub(super) struct Question {
 /// An effect.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Effect {
-    /// The node whose task had it.
+    /// The node whose task ran it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<NodeName>,
     pub(super) name: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) key: String,
     pub(super) starts: u32,
-    /// What it came to; neither of both while that is unknown.
+    /// Its outcome: `ok` or an error; neither while the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ok: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,8 @@
-//! The verbs of the `superstep` program, as a library: what a program of your own can offer, too.
+//! The verbs of the `superstep` program, as a library for use in other programs.
 //!
-//! They look into any checkpoint file, while its program runs or after it crashed, and without the types that it
-//! was written with. Most only read; those that write never touch what is there, but for what is deleted by name. [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes them.
+//! They read any checkpoint file, while its program runs or after it crashed, and without the types that wrote it. Most
+//! verbs only read; those that write change no existing data, except for explicit deletions.
+//! [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes them.
 //!
 //! ```
 //! use superstep_cli::{Exit, Look, Screen, run};

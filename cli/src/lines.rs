@@ -1,4 +1,4 @@
-//! From stored records to what is told of them.
+//! Converts stored records to the shapes that verbs print.
 
 use std::collections::HashMap;
 
@@ -16,17 +16,17 @@ use super::table::Cell;
 use super::time::began_ms;
 use super::token_usage::TokenUsage;
 
-/// What checkpoints are known by, beside their ids.
+/// The labels of checkpoints, besides their ids.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The threads whose heads they are.
+    /// The threads that have a checkpoint as their head.
     heads: HashMap<CheckpointId, Vec<ThreadId>>,
-    /// The names that one thread has for them.
+    /// The names of checkpoints on one thread.
     names: HashMap<CheckpointId, Vec<CheckpointName>>,
 }
 
 impl Known {
-    /// What they are known by as seen from a thread.
+    /// Reads the labels, with the names of one thread.
     pub(super) fn of(source: &Source, thread: &ThreadId) -> Result<Self, Failure> {
         let mut known = Self { heads: HashMap::new(), names: names(source, thread)? };
         for thread in source.reader.list_threads()?.threads {
@@ -36,7 +36,7 @@ impl Known {
     }
 }
 
-/// The names that a thread has for checkpoints.
+/// Returns the names of a thread's checkpoints.
 pub(super) fn names(
     source: &Source,
     thread: &ThreadId,
@@ -70,7 +70,7 @@ impl Line {
         }
     }
 
-    /// Adds the name of its thread, where that is a subgraph's.
+    /// Adds the name of its thread, if that is a subgraph's.
     pub(super) fn with_name(self, source: &Source) -> Self {
         Self { name: source.name_below(&self.thread), ..self }
     }
@@ -80,8 +80,8 @@ impl Line {
         self.name.as_deref().unwrap_or(self.thread.as_str())
     }
 
-    /// The lines of the newest `limit` of some steps, newest first, with the usage and the duration where the step
-    /// before is known.
+    /// Returns the lines of the newest `limit` of these steps, newest first. The usage and the duration are included
+    /// where the step before is known.
     pub(super) fn of_steps<'s>(
         steps: &'s [StepRecord],
         limit: usize,
@@ -102,7 +102,7 @@ impl Line {
     }
 }
 
-/// The names of the fields that changed.
+/// Returns the names of the fields that changed.
 pub(super) fn changed(step: &StepRecord) -> Vec<String> {
     step.checkpoint.changes.iter().map(|change| step.schema.field(change.field).name.clone()).collect()
 }
@@ -124,7 +124,7 @@ impl Question {
 }
 
 impl Effect {
-    /// An effect of a task of the superstep that follows on a checkpoint.
+    /// Converts an effect of a task of the superstep that follows a checkpoint.
     pub(super) fn of(
         effect: &EffectRecord,
         nodes: &[(superstep_core::id::TaskId, NodeName)],
@@ -161,7 +161,7 @@ impl Effect {
     }
 }
 
-/// What a node is called: those that nobody named have names of their own.
+/// Returns the displayed name of a node; START, END and EDIT have fixed names.
 pub(super) fn called(node: &NodeName) -> &str {
     match node.as_str() {
         _ if node.is_start() => "START",
@@ -171,7 +171,7 @@ pub(super) fn called(node: &NodeName) -> &str {
     }
 }
 
-/// Nodes in a row, the same one only once with how often.
+/// Joins the names of nodes; a repeated node is listed once, with its count.
 pub(super) fn nodes(names: &[NodeName]) -> String {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     for name in names {
@@ -188,16 +188,16 @@ pub(super) fn nodes(names: &[NodeName]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// As many of the last digits of ids as tell these apart, and no fewer than eight. Ids begin with the time, so those of
+/// The number of trailing digits that distinguishes ids, at least eight. Ids begin with the time, so the ids of
 /// one run differ at their ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Short {
     digits: usize,
-    /// As many of the first of these as tell the ids apart, too.
+    /// The number of leading digits of those endings that also distinguishes the ids.
     fewest: usize,
 }
 
-/// The number of last digits of an id that are shown, where they tell the ids apart.
+/// The minimum number of trailing digits that are shown of an id.
 const SHOWN: usize = 8;
 
 impl Short {
@@ -205,7 +205,7 @@ impl Short {
         let texts: Vec<String> = ids.map(|id| id.0.as_simple().to_string()).collect();
         let digits = telling_apart(texts.iter().map(|text| text.chars().rev().collect())).max(SHOWN);
         let ends = texts.iter().map(|text| text[text.len() - SHOWN..].to_owned());
-        // What stands for an id is looked for among the first of the last eight digits.
+        // Addresses are matched by the leading digits of the last eight.
         let fewest = if digits > SHOWN { digits } else { telling_apart(ends).max(FEWEST_DIGITS) };
         Self { digits, fewest }
     }
@@ -219,7 +219,7 @@ impl Short {
         span(super::page::ID, self.text(id))
     }
 
-    /// The id in a table, which is shorter where there is no room.
+    /// Returns the id for a table, which is shorter where space is short.
     pub(super) fn cell(self, id: CheckpointId) -> Cell {
         let whole = self.span(id);
         let short = span(super::page::ID, whole.text.chars().take(self.fewest).collect::<String>());
@@ -227,7 +227,7 @@ impl Short {
     }
 }
 
-/// Returns the number of first letters that tell texts apart.
+/// Returns the number of leading characters that distinguishes texts.
 fn telling_apart(texts: impl Iterator<Item = String>) -> usize {
     let mut texts: Vec<String> = texts.collect();
     texts.sort_unstable();

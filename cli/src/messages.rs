@@ -1,7 +1,7 @@
 //! Conversations in a state, read as a transcript.
 //!
-//! A list is one if each of its items is a message: an object with a `type` or `role` and with content or tool calls. So the
-//! bundled messages are, and those of LangChain and of OpenAI's API.
+//! A list is a conversation if each of its items is a message: an object with a `type` or `role`, and with content or
+//! tool calls. The bundled messages are, and so are those of LangChain and of OpenAI's API.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ pub(super) struct Conversation {
     messages: Vec<Message>,
 }
 
-/// A message, whatever form it is stored in.
+/// A message, read from any of the supported forms.
 #[derive(Debug, Serialize)]
 struct Message {
     /// Its `type` or `role`: `human`, `ai`, `tool`, `system`, `user`, `assistant`.
@@ -55,7 +55,7 @@ struct Call {
 }
 
 impl Transcript {
-    /// The conversations in a state, or in the part of one at `path`.
+    /// Returns the conversations in a state, or in the part of one at `path`.
     pub(super) fn of(part: &Value, path: &Path) -> Self {
         let mut conversations = Vec::new();
         collect(part, path, &mut conversations);
@@ -101,14 +101,14 @@ fn collect(value: &Value, here: &Path, found: &mut Vec<Conversation>) {
     }
 }
 
-/// The text of the first message of a list that is not standing instructions, if the list is a conversation.
+/// Returns the text of the first message that is not a system prompt, if the list is a conversation.
 pub(super) fn first_text(list: &Value) -> Option<String> {
     let messages = list.as_array()?.iter().map(Message::of).collect::<Option<Vec<_>>>()?;
     messages.into_iter().find(|message| message.role != "system").map(|message| message.text)
 }
 
 impl Message {
-    /// Reads a message; `None` if it is none.
+    /// Reads a message; `None` if the value is not a message.
     fn of(value: &Value) -> Option<Self> {
         let members = value.as_object()?;
         let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -144,7 +144,7 @@ impl Message {
     }
 }
 
-/// Before what a message says.
+/// The indent of a message's text.
 const INDENT: &str = "  ";
 
 impl Call {
@@ -179,7 +179,7 @@ fn is_content(value: &Value) -> bool {
         || value.as_array().is_some_and(|parts| parts.iter().all(|part| part.is_string() || part.is_object()))
 }
 
-/// Returns the text of content. Parts that are no texts are named.
+/// Returns the text of content. Parts other than text are listed by their type.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -196,7 +196,7 @@ fn part(part: &Value) -> Option<String> {
     let kind = members.get("type").and_then(Value::as_str).unwrap_or("part");
     let text = members.get("text").and_then(Value::as_str);
     match (kind, text) {
-        // Calls are told behind the text.
+        // Calls are shown after the text.
         ("tool_call" | "tool_use", _) => None,
         ("text" | "input_text" | "output_text", Some(text)) => Some(text.to_owned()),
         (kind, Some(text)) if !text.is_empty() => Some(format!("[{kind}] {text}")),
@@ -204,7 +204,7 @@ fn part(part: &Value) -> Option<String> {
     }
 }
 
-/// A line in as many as it takes; words that are longer than a line stay whole, and are cut with it.
+/// Wraps a line at the width. A word that is longer than a line is broken.
 fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| line.chars().count() > *width) else {
         return vec![line.to_owned()];

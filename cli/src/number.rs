@@ -1,11 +1,11 @@
-//! Options that are numbers.
+//! Parses options that are numbers.
 
 use std::str::FromStr;
 
-/// Reads the number of an option: how many of something, or how long. What is none is refused in one line, also where it
+/// Parses the number of an option: a count or a duration. Anything else is an error of one line, even a value that
 /// looks like another option.
 pub(super) fn count<N: FromStr>(text: &str) -> Result<N, &'static str> {
-    // What is parsed may have a sign.
+    // `parse` would accept a sign.
     let is_one = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match is_one {
         true => text.parse().map_err(|_| "it is too large a number"),

@@ -1,4 +1,4 @@
-//! Text for people, as it is put together.
+//! Builds styled text for people.
 
 use anstyle::{AnsiColor, Color, Style};
 use superstep_core::nonprinting::is_nonprinting;
@@ -6,19 +6,19 @@ use superstep_core::nonprinting::is_nonprinting;
 use super::answer::escape_json;
 use super::screen::Look;
 
-/// What is less important.
+/// The style of less important text.
 pub(super) const DIM: Style = Style::new().dimmed();
-/// What is pointed at.
+/// The style of ids.
 pub(super) const ID: Style = fg(AnsiColor::Yellow);
-/// What is there, or new, or well.
+/// The style of what exists, is new, or is healthy.
 pub(super) const GOOD: Style = fg(AnsiColor::Green);
-/// What is gone, or wrong.
+/// The style of what is missing or wrong.
 pub(super) const BAD: Style = fg(AnsiColor::Red);
-/// What is not what it was, or waits.
+/// The style of what changed or waits.
 pub(super) const NOTE: Style = fg(AnsiColor::Cyan);
-/// What something is called.
+/// The style of names.
 pub(super) const NAME: Style = Style::new().bold();
-/// Everything else.
+/// The style of everything else.
 pub(super) const PLAIN: Style = Style::new();
 
 const fn fg(color: AnsiColor) -> Style {
@@ -32,7 +32,8 @@ pub(super) struct Span {
     pub(super) style: Style,
 }
 
-/// Text in a style. Characters that are not seen, move the cursor or reorder the line are escaped: they come from the file.
+/// Returns text in a style. Characters that are invisible, move the cursor or reorder the line are escaped, because
+/// they come from the file.
 pub(super) fn span(style: Style, text: impl AsRef<str>) -> Span {
     let mut plain = String::with_capacity(text.as_ref().len());
     for letter in text.as_ref().chars() {
@@ -44,12 +45,12 @@ pub(super) fn span(style: Style, text: impl AsRef<str>) -> Span {
     Span { text: plain, style }
 }
 
-/// Text without a style.
+/// Returns text without a style.
 pub(super) fn plain(text: impl AsRef<str>) -> Span {
     span(PLAIN, text)
 }
 
-/// What is shown so far.
+/// The text so far.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) look: Look,
@@ -65,7 +66,7 @@ impl Page {
         self.text
     }
 
-    /// Adds a line, cut to what there is room for.
+    /// Adds a line, cut to the width.
     pub(super) fn line(&mut self, spans: impl IntoIterator<Item = Span>) {
         let mut room = self.look.width.unwrap_or(usize::MAX).max(20);
         for Span { text, style } in spans {
@@ -89,7 +90,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a document whole, whatever the width: it is for another program, and all texts in it are JSON.
+    /// Adds a document without cutting it: it is for another program, and all texts in it are JSON.
     pub(super) fn document(&mut self, text: &str) {
         self.text.push_str(&escape_json(text));
         self.text.push('\n');
@@ -100,7 +101,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a title over what follows.
+    /// Adds a title above the following lines.
     pub(super) fn title(&mut self, text: &str) {
         self.gap();
         self.line([span(NAME, text)]);

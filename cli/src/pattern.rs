@@ -1,14 +1,14 @@
 //! Patterns of names: `*` stands for any letters, `?` for one.
 
-/// Whether it has a letter that stands for others.
+/// Returns `true` if the text contains a wildcard.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// Whether a name is one of those that the pattern says.
+/// Returns `true` if a name matches the pattern.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // The places in the name that the pattern so far may have come to.
+    // The positions in the name that the pattern so far can end at.
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;
     for wanted in pattern {

@@ -1,4 +1,4 @@
-//! What must hold of a value, as it is written on the command line.
+//! Predicates on values, as written on the command line.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -32,11 +32,11 @@ pub(super) enum Comparison {
 pub(super) enum Limit {
     /// The value of a number, the number of items of a list, or of entries of a map.
     Number(Number),
-    /// A text, letter by letter: of times in the form of RFC 3339 the earlier one is less.
+    /// A text, compared character by character; of two times in RFC 3339, the earlier one is less.
     Text(String),
 }
 
-/// A comparison says nothing of values of a type.
+/// The error for a comparison that does not fit the type of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unfit {
     /// The type, with its article.
@@ -52,9 +52,10 @@ impl fmt::Display for Unfit {
 }
 
 impl Predicate {
-    /// Tells whether it holds of a value. Of one that is missing only `missing` and `!=` hold, and comparisons do not hold of null.
+    /// Returns `true` if the predicate holds of a value. For a missing value only `missing` and `!=` hold; comparisons
+    /// never hold for null.
     ///
-    /// Fails where a comparison does not fit the type of the value.
+    /// Fails if a comparison does not fit the type of the value.
     pub(super) fn holds(&self, value: Option<&Value>) -> Result<bool, Unfit> {
         Ok(match (self, value) {
             (Self::Exists, value) => value.is_some(),
@@ -68,7 +69,7 @@ impl Predicate {
         })
     }
 
-    /// Returns the reason why `=` and `!=` say nothing of a value: it has another type, so it can never be equal.
+    /// Returns the reason why `=` and `!=` are meaningless for a value: it has another type, so it can never be equal.
     pub(super) fn never_equal(&self, value: &Value) -> Option<Unfit> {
         let (Self::Equals(other) | Self::Differs(other)) = self else { return None };
         let found = kind(value);
@@ -78,7 +79,7 @@ impl Predicate {
 }
 
 impl Limit {
-    /// Orders a value, or its number of items, relative to it.
+    /// Compares a value, or its number of items, with this limit.
     fn against(&self, value: &Value) -> Result<Option<Ordering>, Unfit> {
         let unfit = |advice| Err(Unfit { found: kind(value), advice });
         match (self, value) {
@@ -109,7 +110,7 @@ impl Comparison {
     }
 }
 
-/// The order of two numbers: whole ones are exact, however large.
+/// Compares two numbers; integers exactly, however large.
 fn ordered(a: &Number, b: &Number) -> Option<Ordering> {
     let whole = |number: &Number| number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
     match (whole(a), whole(b)) {

@@ -11,7 +11,7 @@ use super::arguments::{Arguments, Asked, Output};
 use super::failure::Failure;
 use super::screen::{Exit, Look, Screen};
 
-/// Runs the program with the arguments and on the terminal that the process has.
+/// Runs the program with the arguments and the terminal of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let (out, err) = (io::stdout(), io::stderr());
@@ -20,7 +20,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os(), screen) as u8)
 }
 
-/// What output looks like there.
+/// Returns the look of output on this stream.
 pub(super) fn here(out: &impl IsTerminal) -> Look {
     match out.is_terminal() {
         false => Look::PIPED,
@@ -31,12 +31,12 @@ pub(super) fn here(out: &impl IsTerminal) -> Look {
     }
 }
 
-/// Tells whether a terminal gets colours, by the variables `NO_COLOR` and `TERM`.
+/// Returns `true` if a terminal gets colours, by the variables `NO_COLOR` and `TERM`.
 fn has_colors(no_color: Option<OsString>, term: Option<OsString>) -> bool {
     no_color.is_none_or(|no| no.is_empty()) && term.is_none_or(|term| term != "dumb")
 }
 
-/// Runs the program with these arguments, the first of which is what it is called.
+/// Runs the program with these arguments, the first of which is the program's name.
 pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, screen: Screen<'_>) -> Exit {
     let told = match Arguments::try_parse_from(arguments) {
         Err(usage) => Err(usage.into()),
@@ -49,7 +49,7 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, sc
     said(told, screen)
 }
 
-/// Why there is no answer: nobody can answer it, or the arguments are none.
+/// The text and the exit code of a call without an answer: an error, or a help text.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     text: String,
@@ -57,8 +57,8 @@ pub(super) struct Unanswered {
 }
 
 impl From<clap::Error> for Unanswered {
-    /// That may be a help text, which is all that was asked for. Of a value that an argument cannot have, what is wrong with
-    /// it is all there is to say.
+    /// Takes the text of a usage error, or a help text, which is not an error. For an invalid value of an argument, the
+    /// hint at the end is removed.
     fn from(usage: clap::Error) -> Self {
         let exit = if usage.use_stderr() { Exit::Unusable } else { Exit::Fine };
         let mut text = usage.to_string();
@@ -72,14 +72,14 @@ impl From<clap::Error> for Unanswered {
 }
 
 impl Unanswered {
-    /// What a program says of it that is called so.
+    /// Formats a failure as an error of a program with this name.
     pub(super) fn of(failure: &Failure, program: &str) -> Self {
         let text = format!("error: {}\n", escape_nonprinting(&failure.told_by(program)));
         Self { text, exit: failure.exit }
     }
 }
 
-/// Writes an answer, or why there is none.
+/// Writes an answer or an error.
 pub(super) fn said(told: Result<Output, Unanswered>, screen: Screen<'_>) -> Exit {
     let (text, exit, to) = match told {
         Ok((text, exit)) => (text, exit, &mut *screen.out),
@@ -92,14 +92,14 @@ pub(super) fn said(told: Result<Output, Unanswered>, screen: Screen<'_>) -> Exit
     }
 }
 
-/// Whether an answer is lost for somebody who waits for it: who stops reading has seen enough.
+/// Returns `true` if a write error loses an answer that is still wanted: not if the reader closed the pipe.
 pub(super) fn is_lost(error: &io::Error) -> bool {
     error.kind() != ErrorKind::BrokenPipe
 }
 
-/// Says why an answer is lost.
+/// Reports that an answer is lost.
 pub(super) fn lost(error: &io::Error, err: &mut dyn Write) -> Exit {
-    // Where that cannot be written either, the exit code is left.
+    // If that cannot be written either, the exit code still reports it.
     let _ = writeln!(err, "error: the answer cannot be written: {error}").and_then(|()| err.flush());
     Exit::Unusable
 }
@@ -108,7 +108,7 @@ pub(super) fn lost(error: &io::Error, err: &mut dyn Write) -> Exit {
 mod tests {
     use super::*;
 
-    /// A terminal that calls itself dumb was sent colours.
+    /// Colours were sent to a terminal of type `dumb`.
     #[test]
     fn a_dumb_terminal_and_who_wants_none_get_no_colors() {
         let set = |text: &str| Some(OsString::from(text));

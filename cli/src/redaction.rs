@@ -1,5 +1,5 @@
-//! What of a thread is secret: its fields, and their texts in what nodes did and said. The outcome of an effect is often
-//! what a secret field holds next.
+//! Redacts the secrets of a thread: its secret fields, and their texts in the records of tasks. The outcome of an
+//! effect often becomes the next value of a secret field.
 
 use superstep_core::checkpoint::{
     AskRecord, At, Carried, Checkpoint, EffectOutcome, EffectRecord, Emitted, EmittedEvent, FailureRecord,
@@ -14,17 +14,17 @@ use superstep_inspect::Blame;
 use super::failure::Failure;
 use super::source::{CheckpointRef, Source};
 
-/// Knows what is secret on a thread, above it and in its subgraphs, and hides the texts.
+/// Knows the secrets of a thread, of the threads above it and of its subgraphs, and hides their texts.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
     past: SecretPast,
-    /// Whether anything in the file is secret.
+    /// `true` if anything in the file is secret.
     is_needed: bool,
 }
 
 impl Redaction {
-    /// Learns what a thread's secret fields ever held, up to its head and up to a place. Of a file where nothing is secret
-    /// no thread is read.
+    /// Reads all values that a thread's secret fields ever held, up to its head and up to a place. No thread is read if
+    /// nothing in the file is secret.
     pub(super) fn of(
         source: &Source,
         thread: &ThreadId,
@@ -38,7 +38,7 @@ impl Redaction {
         thread: &ThreadId,
         place: Option<&CheckpointRef>,
     ) -> Result<Self, StoreError> {
-        // A schema that is damaged may have had one.
+        // A damaged schema may have had secret fields.
         if source.reader.schemas().is_ok_and(|schemas| SecretFields::of(&schemas).is_empty()) {
             return Ok(Self::default());
         }
@@ -46,7 +46,7 @@ impl Redaction {
         let mut past = SecretPast::of(thread.clone(), ends);
         while let Some((thread, from, limit)) = past.wanted() {
             let steps = match source.reader.steps(&thread, &from, limit) {
-                // Deleted in the meantime.
+                // The thread was deleted in the meantime.
                 Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
                 steps => steps?,
             };
@@ -55,8 +55,8 @@ impl Redaction {
         Ok(Self { past, is_needed: true })
     }
 
-    /// The fields that are secret on the thread of a place, and those that ever were. Where its past is damaged, those of all
-    /// states in the file: what of the thread is whole can be shown all the same.
+    /// Returns the fields that are or were secret on the thread of a place. If its past is damaged, returns the secret
+    /// fields of all states in the file, so that the undamaged part can still be shown.
     pub(super) fn fields_at(source: &Source, place: &CheckpointRef) -> Result<SecretFields, Failure> {
         match Self::learned(source, &place.thread, Some(place)) {
             Err(StoreError::Corrupt { .. }) => Ok(SecretFields::of(&source.reader.schemas()?)),
@@ -64,12 +64,12 @@ impl Redaction {
         }
     }
 
-    /// What is secret on the thread of a place.
+    /// Reads the secrets of the thread of a place.
     pub(super) fn at(source: &Source, place: &CheckpointRef) -> Result<Self, Failure> {
         Self::of(source, &place.thread, Some(place))
     }
 
-    /// The fields that are secret, and those that ever were.
+    /// Returns the fields that are or were secret.
     pub(super) fn fields(&self) -> &SecretFields {
         self.past.fields()
     }
@@ -112,7 +112,7 @@ impl Redaction {
         }
     }
 
-    /// How a replay differs from what is recorded.
+    /// Redacts a difference between a replay and the journal.
     pub(super) fn in_difference(&self, difference: &mut Difference) {
         match difference {
             Difference::EffectNotRecorded { key, recorded_key, .. } => {
@@ -166,7 +166,7 @@ impl Redaction {
         [&mut error.message].into_iter().chain(&mut error.causes).for_each(|text| self.in_text(text));
     }
 
-    /// What is no JSON is shown by nobody.
+    /// A value that is not JSON is never shown, and stays unchanged.
     fn in_value(&self, value: &mut Json) {
         if let Ok(hidden) = self.texts().hide(value) {
             *value = hidden;

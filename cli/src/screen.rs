@@ -1,15 +1,15 @@
-//! Where the output goes, and what it looks like there.
+//! The streams and the look of the output.
 
 use std::fmt;
 use std::io::Write;
 
-/// Where a verb writes to.
+/// The streams that a verb writes to.
 pub struct Screen<'w> {
-    /// Gets the answer.
+    /// Receives the answer.
     pub out: &'w mut dyn Write,
-    /// Gets what went wrong.
+    /// Receives errors.
     pub err: &'w mut dyn Write,
-    /// What the answer looks like.
+    /// The look of the answer.
     pub look: Look,
 }
 
@@ -19,38 +19,38 @@ impl fmt::Debug for Screen<'_> {
     }
 }
 
-/// What output for people looks like.
+/// The look of output for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// How many columns there are; what is longer is cut. `None` cuts nothing.
+    /// The number of columns; longer lines are cut. `None` cuts nothing.
     pub width: Option<usize>,
-    /// Whether it is coloured.
+    /// `true` for coloured output.
     pub color: bool,
 }
 
 impl Look {
-    /// For a file or another program: whole, and in black and white.
+    /// For a file or another program: nothing is cut, and there are no colours.
     pub const PIPED: Self = Self { width: None, color: false };
 
-    /// For a terminal of so many columns.
+    /// Returns the look for a terminal with this many columns, with colours.
     #[must_use]
     pub const fn terminal(columns: usize) -> Self {
         Self { width: Some(columns), color: true }
     }
 }
 
-/// How a verb ended: the exit code of the program.
+/// The result of a verb: the exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// It did what was asked for.
+    /// The verb succeeded.
     Fine = 0,
-    /// The answer is no: nothing was found, something differs, or what was read is damaged.
+    /// The answer is no: nothing was found, something differs, or the data is damaged.
     No = 1,
-    /// It could not be asked: wrong usage, or a file that cannot be read.
+    /// The request is invalid: wrong usage, or a file that cannot be read.
     Unusable = 2,
-    /// A run stopped before its end, and can go on: it waits for an answer, or is at a breakpoint or a limit.
+    /// A run stopped early and can be continued: it waits for an answer, or is at a breakpoint or a limit.
     Unfinished = 3,
-    /// A run was cancelled with Ctrl-C, and can go on.
+    /// A run was cancelled with Ctrl-C and can be continued.
     Cancelled = 130,
 }

@@ -1,4 +1,4 @@
-//! What is told of secret fields: that they are there, and not with what.
+//! Redacts secret fields: output shows that they exist, without their values.
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use superstep_inspect::{Blame, Difference, Edit, Path, Segment};
 
 use super::failure::Failure;
 
-/// What is shown in the place of a secret.
+/// The text shown instead of a secret.
 const SECRET: &str = SecretTexts::HIDDEN;
 
-/// The state as it is, for looking for differences.
+/// Returns the state with its secrets, for comparisons.
 pub(super) fn whole_state(loaded: &Loaded) -> Result<Value, Failure> {
     let fields = loaded.values.iter().map(|held| {
         let name = loaded.schema.field(held.field).name.clone();
@@ -20,20 +20,20 @@ pub(super) fn whole_state(loaded: &Loaded) -> Result<Value, Failure> {
     Ok(Value::Object(fields.collect::<Result<Map<_, _>, Failure>>()?))
 }
 
-/// The state as it may be shown.
+/// Returns the state with its secret fields redacted.
 pub(super) fn state(loaded: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
     let mut state = whole_state(loaded)?;
     hide(&mut state, fields);
     Ok(state)
 }
 
-/// Learns the texts of a state's secret fields.
+/// Adds the texts of a state's secret fields to `texts`.
 pub(super) fn learn(texts: &mut SecretTexts, loaded: &Loaded, fields: &SecretFields) {
     let secret = loaded.values.iter().filter(|held| fields.has(loaded.schema.field(held.field)));
     secret.for_each(|held| texts.learn(&held.value));
 }
 
-/// Hides the secret fields of a state.
+/// Redacts the secret fields of a state.
 pub(super) fn hide(state: &mut Value, fields: &SecretFields) {
     for (name, value) in state.as_object_mut().into_iter().flatten() {
         if fields.has_name(name) {
@@ -42,7 +42,7 @@ pub(super) fn hide(state: &mut Value, fields: &SecretFields) {
     }
 }
 
-/// The secret field that a path leads into.
+/// Returns the secret field that a path leads into.
 pub(super) fn field_of(path: &Path, fields: &SecretFields) -> Option<Path> {
     match path.segments().first() {
         Some(Segment::Key(name)) if fields.has_name(name) => {
@@ -52,12 +52,12 @@ pub(super) fn field_of(path: &Path, fields: &SecretFields) -> Option<Path> {
     }
 }
 
-/// Whether nothing secret is at a path or around it: then what is there may be looked at as it is.
+/// Returns `true` if the value at a path contains no secret and is not part of one, so that it can be shown in full.
 pub(super) fn leads_to_none(path: &Path, fields: &SecretFields) -> bool {
     !path.segments().is_empty() && field_of(path, fields).is_none()
 }
 
-/// The differences between two states, as they may be shown.
+/// Returns the differences between two states, with secrets redacted.
 pub(super) fn differences(all: Vec<Difference>, fields: &SecretFields) -> Vec<Difference> {
     let mut shown: Vec<Difference> = Vec::new();
     for difference in all {
@@ -78,13 +78,13 @@ pub(super) fn differences(all: Vec<Difference>, fields: &SecretFields) -> Vec<Di
     shown
 }
 
-/// Who wrote what, as it may be shown.
+/// Returns the authors of values, with secrets redacted.
 pub(super) fn blamed(all: Vec<Blame>, fields: &SecretFields) -> Vec<Blame> {
     let mut shown: Vec<Blame> = Vec::new();
     for blame in all {
         match field_of(&blame.path, fields) {
             None => shown.push(blame),
-            // The newest author of any part of it.
+            // The newest author of any part of the field.
             Some(path) => match shown.iter_mut().find(|held| held.path == path) {
                 Some(held) if held.author.step >= blame.author.step => {}
                 Some(held) => held.author = blame.author,
@@ -98,7 +98,7 @@ pub(super) fn blamed(all: Vec<Blame>, fields: &SecretFields) -> Vec<Blame> {
     shown
 }
 
-/// What a task wrote, as it may be shown: the operation and its operand.
+/// Returns the operation and its operand of a task's write, with secrets redacted.
 pub(super) fn write(
     write: &LoggedWrite,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! What a verb reads, and the checkpoints in it that arguments name.
+//! The file that a verb reads, and lookups of checkpoints by their addresses.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ use super::json_shapes::Lease;
 use super::subgraph_names::Subgraphs;
 use super::suggestion::{did_you_mean, visible};
 
-/// The fewest digits of an id that stand for it.
+/// The minimum number of digits that identify an id.
 pub(super) const FEWEST_DIGITS: usize = 4;
 
-/// How often a name may say `~`: each is looked up by itself.
+/// The maximum number of `~` in an address: each one is a separate lookup.
 const MOST_BACK: usize = 64;
 
-/// A place where checkpoints are kept, open for reading.
+/// A file of checkpoints, open for reading.
 pub(super) struct Source {
     pub(super) reader: Box<dyn CheckpointReader>,
-    /// The subgraphs of threads, as far as they were looked for.
+    /// The subgraphs of threads that were read so far.
     pub(super) below: RefCell<BTreeMap<ThreadId, Rc<Subgraphs>>>,
 }
 
-/// A checkpoint, and the thread that it is seen from.
+/// A checkpoint, and the thread through which it is read.
 #[derive(Clone, Debug)]
 pub(super) struct CheckpointRef {
     pub(super) thread: ThreadId,
@@ -46,7 +46,7 @@ impl Source {
         Ok(Self { reader: file.reader()?, below: RefCell::default() })
     }
 
-    /// The thread of this name, which is no subgraph's.
+    /// Returns the thread of this name. Fails for a subgraph's thread.
     pub(super) fn thread(&self, name: &str) -> Result<ThreadSummary, Failure> {
         let threads = self.threads_for(name)?;
         let is_listed = threads.iter().any(|thread| thread.thread.as_str() == name);
@@ -61,7 +61,7 @@ impl Source {
         Self::listed(threads, name)
     }
 
-    /// The thread of this name, a subgraph's too.
+    /// Returns the thread of this name, which may be a subgraph's.
     pub(super) fn any_thread(&self, name: &str) -> Result<ThreadId, Failure> {
         let threads = self.threads_for(name)?;
         match self.meant_below(&threads, name)? {
@@ -84,8 +84,7 @@ impl Source {
         })
     }
 
-    /// The threads that can be read, for somebody who means one of them by this text. One that is damaged is told of where it
-    /// is the one that is meant.
+    /// Returns the readable threads, to look up an address. Fails if the address names a thread that is damaged.
     fn threads_for(&self, meant: &str) -> Result<Vec<ThreadSummary>, Failure> {
         let ThreadList { threads, damaged, .. } = self.reader.list_threads()?;
         let names = |name: &ThreadId| {
@@ -100,14 +99,14 @@ impl Source {
         }
     }
 
-    /// The checkpoint that somebody means.
+    /// Finds the checkpoint at an address.
     pub(super) fn place(&self, meant: &str) -> Result<CheckpointRef, Failure> {
         let threads = self.threads_for(meant)?;
         let head = |name: &str| match threads.iter().find(|thread| thread.thread.as_str() == name) {
             Some(held) => Ok(Some(CheckpointRef { thread: held.thread.clone(), id: held.head.id })),
             None => self.meant_below(&threads, name)?.map_or(Ok(None), |below| self.head(below)),
         };
-        // A name may look like anything.
+        // The name of a thread can look like any address.
         if let Some(named) = head(meant)? {
             let other = match Address::parse(meant) {
                 Address::Back(of, count) => self.place(of).and_then(|of| self.back(&of, count)).ok(),
@@ -128,7 +127,7 @@ impl Source {
             return Err(Failure::unusable(format!("it says ~ more than {MOST_BACK} times: say ~N once")));
         }
         match Address::parse(meant) {
-            // The thread, whatever its name looks like.
+            // `~0` after the name of a thread means the thread, even if the name looks like an address.
             Address::Back(of, 0) => head(of)?.map_or_else(|| self.place(of), Ok),
             Address::Back(of, count) => self.back(&self.place(of)?, count),
             Address::Step(thread, step) => match head(thread)? {
@@ -143,7 +142,7 @@ impl Source {
         }
     }
 
-    /// There is no such thread.
+    /// Returns the error for a thread that does not exist.
     fn no_thread(&self, threads: Vec<ThreadSummary>, name: &str) -> Result<Failure, Failure> {
         let below = self.known_below(&threads, name)?;
         Ok(match Self::listed(threads, name) {
@@ -152,7 +151,7 @@ impl Source {
         })
     }
 
-    /// The latest checkpoint of a thread that is there.
+    /// Returns the latest checkpoint of a thread.
     pub(super) fn head(&self, thread: ThreadId) -> Result<Option<CheckpointRef>, Failure> {
         let head = self.reader.history(&thread, &At::Head, 1)?;
         Ok(head.first().map(|head| CheckpointRef { thread, id: head.id }))
@@ -188,7 +187,7 @@ impl Source {
         let there =
             newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
         let there = there.unwrap_or_default();
-        // A fork or a rerun in place leaves steps behind on another branch.
+        // A fork or a rerun on the same thread leaves steps on another branch.
         let all = self.reader.lineage(thread)?;
         let other = all.iter().find(|line| line.thread == *thread && line.step == step);
         let elsewhere = other.map(|other| {
@@ -245,7 +244,7 @@ impl Source {
         }
     }
 
-    /// Who holds a thread.
+    /// Returns the lease of a thread.
     pub(super) fn lease(&self, thread: &ThreadId) -> Result<Option<Lease>, Failure> {
         let leases = self.reader.leases()?;
         Ok(leases.iter().find(|lease| lease.thread == *thread).map(Lease::of))
@@ -256,7 +255,7 @@ impl Source {
         loaded.ok_or_else(|| Failure::nothing(format!("there is no checkpoint {}", place.id)))
     }
 
-    /// The checkpoint and its whole past, newest first.
+    /// Returns the checkpoint and its whole past, newest first.
     pub(super) fn past(&self, place: &CheckpointRef) -> Result<Vec<StepRecord>, Failure> {
         Ok(self.reader.steps(&place.thread, &place.at(), usize::MAX)?)
     }

@@ -1,9 +1,10 @@
 //! Names of the threads of subgraphs.
 //!
-//! `rust/research#2` is the second run of the subgraph at node `research` on thread `rust`; subgraphs of that are
-//! below it, as in `rust/research#2/fetch#1`. A subgraph that keeps its state is `rust/research[notes]`, too, by the
-//! key: that is its latest run. The id of such a thread consists of the name of the thread at the top and the ids of
-//! the tasks that lead to it. It is accepted as well, with the separator as JSON or a table shows it, or with `/`.
+//! `rust/research#2` is the second run of the subgraph at node `research` on thread `rust`; subgraphs of that run have
+//! names such as `rust/research#2/fetch#1`. A subgraph that keeps its state can also be named by its key, as
+//! `rust/research[notes]`: its latest run. The id of such a thread consists of the name of the topmost thread and the
+//! ids of the tasks that lead to it. The id is accepted too, with the separator as JSON or a table shows it, or with
+//! `/`.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -58,13 +59,13 @@ impl Source {
         subgraphs
     }
 
-    /// The same for names in lists and errors. They do without where these cannot be read: the verb that reads the
-    /// thread itself reports why.
+    /// Returns the subgraphs for names in lists and errors; none if they cannot be read. The verb that reads the thread
+    /// itself reports why.
     fn subgraphs_for_names(&self, thread: &ThreadId) -> Rc<Subgraphs> {
         self.subgraphs(thread).unwrap_or_else(|_| self.remember(thread, Subgraphs::default()))
     }
 
-    /// Returns the name of a thread. Of a subgraph whose plan was pruned, or is damaged, it ends with the id of the
+    /// Returns the name of a thread. The name of a subgraph whose plan was pruned or is damaged ends with the id of the
     /// task.
     pub(super) fn called(&self, thread: &ThreadId) -> String {
         let thread = thread.before_deletion();
@@ -103,7 +104,7 @@ impl Source {
         let Some(above) = thread.above() else { return (thread, Vec::new()) };
         let position = self.subgraphs_for_names(&above).positions.get(&thread).copied();
         let (root, mut positions) = self.rank(&above);
-        // One without a plan comes last.
+        // A subgraph without a plan comes last.
         positions.push(position.unwrap_or(usize::MAX));
         (root, positions)
     }
@@ -121,7 +122,7 @@ impl Source {
             if let Some(found) = self.down(root, rest)? {
                 return Ok(Some(found));
             }
-            // By its id. Of what was pruned, nothing else is left.
+            // A pruned subgraph can only be named by its id.
             let rest = SEPARATORS.iter().fold(rest.to_owned(), |rest, other| rest.replace(other, SEPARATOR));
             let thread = ThreadId::from(format!("{root}{rest}"));
             if rest.starts_with(SEPARATOR) && !self.reader.history(&thread, &At::Head, 1)?.is_empty() {
@@ -182,7 +183,7 @@ impl Source {
     }
 }
 
-/// The last part of the id of a subgraph's thread.
+/// Returns the last part of the id of a subgraph's thread.
 fn task_of(thread: &ThreadId) -> &str {
     thread.as_str().rsplit_once(SEPARATOR).map_or(thread.as_str(), |(_, task)| task)
 }

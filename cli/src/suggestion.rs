@@ -1,14 +1,14 @@
-//! What somebody may have meant.
+//! Suggestions for misspelled names.
 
 use std::borrow::Cow;
 
-/// The end of a text about a name that is not there: what is near to it, if anything is.
+/// Returns the end of an error about a name that does not exist: similar names, if there are any.
 pub(super) fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     let near: Vec<Cow<'_, str>> = nearest(name, names).into_iter().map(visible).collect();
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) }
 }
 
-/// A name in a text: in quotes where it would not be seen as it is.
+/// Returns a name for a text, in quotes if it would not be readable otherwise.
 pub(super) fn visible(name: &str) -> Cow<'_, str> {
     match name.is_empty() || name.trim() != name || name.contains(char::is_control) {
         true => format!("{name:?}").into(),
@@ -16,7 +16,7 @@ pub(super) fn visible(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The names that are nearest to `name`, at most three, if any is near at all.
+/// Returns at most three names that are similar to `name`.
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let limit = (name.chars().count() / 3).max(1) + 1;
     let mut near: Vec<(usize, &str)> = names
@@ -30,7 +30,7 @@ fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str>
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// How many letters have to be added, removed or changed to get from one name to the other.
+/// Returns the number of characters to add, remove or change to turn one name into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! Columns under each other, no wider than the terminal.
+//! Tables that fit the width of the terminal.
 
 use super::page::{DIM, Page, Span, plain, span};
 
@@ -13,12 +13,12 @@ pub(super) enum Side {
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     whole: Span,
-    /// The same in fewer letters.
+    /// A shorter form of the text.
     short: Option<Span>,
 }
 
 impl Cell {
-    /// A cell that has a shorter form for where there is no room.
+    /// Makes a cell with a shorter form, for where space is short.
     pub(super) fn or(whole: Span, short: Span) -> Self {
         Self { whole, short: Some(short) }
     }
@@ -30,14 +30,14 @@ impl From<Span> for Cell {
     }
 }
 
-/// Rows of as many cells as there are columns, and lines between them that are as long as they like.
+/// Rows of one cell for each column, and lines of any length between them.
 ///
-/// A table that is wider than the terminal is made narrower step by step, until it fits: cells take their short form, long
-/// ones are cut to a modest width, columns [give way](Self::giving_way), and last the cells are cut still further.
+/// A table that is wider than the terminal is narrowed step by step until it fits: cells take their short form, long
+/// ones are cut to a modest width, columns [give way](Self::giving_way), and finally the cells are cut further.
 #[derive(Debug)]
 pub(super) struct Table {
     columns: Vec<(&'static str, Side)>,
-    /// The columns that are left out, the first of them first.
+    /// The columns that can be left out, in the order in which they go.
     giving_way: Vec<&'static str>,
     rows: Vec<Row>,
 }
@@ -48,13 +48,13 @@ enum Row {
     Line(Vec<Span>),
 }
 
-/// The width down to which cells are cut before a column gives way.
+/// The width down to which cells are cut before a column is left out.
 const MODEST: usize = 24;
 
-/// The width below which no cell is cut.
+/// The minimum width of a cut cell.
 const LEAST: usize = 6;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
 impl Table {
@@ -62,7 +62,7 @@ impl Table {
         Self { columns: columns.into(), giving_way: Vec::new(), rows: Vec::new() }
     }
 
-    /// Names the columns that are left out where there is no room, in this order.
+    /// Names the columns that are left out where space is short, in this order.
     pub(super) fn giving_way(self, titles: impl Into<Vec<&'static str>>) -> Self {
         Self { giving_way: titles.into(), ..self }
     }
@@ -71,12 +71,12 @@ impl Table {
         self.rows.push(Row::Cells(cells.into_iter().map(Into::into).collect()));
     }
 
-    /// Adds a line that belongs to the row before it, or leads to the one after it.
+    /// Adds a line that belongs to the row before it, or introduces the one after it.
     pub(super) fn line(&mut self, spans: impl Into<Vec<Span>>) {
         self.rows.push(Row::Line(spans.into()));
     }
 
-    /// Shows it, with what the columns are called unless that says nothing.
+    /// Shows the table, with a header unless the columns have no titles.
     pub(super) fn show(mut self, page: &mut Page) {
         if self.columns.iter().any(|(title, _)| !title.is_empty()) {
             let titles = self.columns.iter().map(|(title, _)| span(DIM, title).into());
@@ -126,7 +126,7 @@ impl Layout {
                 gone.push(column);
             }
         }
-        // What is left may have more room now.
+        // The remaining columns may have more space now.
         for column in (0..table.columns.len()).filter(|column| !gone.contains(column)) {
             layout.measure(table, column);
         }
@@ -149,7 +149,7 @@ impl Layout {
         shown.fold(gaps, |sum, width| sum.saturating_add(*width))
     }
 
-    /// Makes the widest columns of texts narrower, down to `least`, until all fits.
+    /// Narrows the widest text columns, down to `least`, until the table fits.
     fn cut(&mut self, table: &Table, room: usize, least: usize) {
         let is_text = |column: &usize| table.columns[*column].1 == Side::Left;
         while let Some(excess) = self.total().checked_sub(room).filter(|excess| *excess > 0) {
@@ -161,7 +161,7 @@ impl Layout {
             if width <= least {
                 return;
             }
-            // Down to the next widest one; two of the same width become narrower in turns.
+            // Narrows to the width of the next widest column; two of the same width are narrowed in turns.
             let down_to = next.min(width - 1).max(least).max(width.saturating_sub(excess));
             self.widths[widest] = down_to;
         }
@@ -190,7 +190,7 @@ fn length(span: &Span) -> usize {
     span.text.chars().count()
 }
 
-/// A text that is no longer than there is room for.
+/// Cuts a text to the width.
 fn cut(span: &Span, width: usize) -> Span {
     let Span { text, style } = span;
     match length(span) <= width {
@@ -220,7 +220,7 @@ mod tests {
         page.finish().lines().map(str::to_owned).collect()
     }
 
-    /// At 80 columns the last columns, which say what happened, were cut off.
+    /// At 80 columns, the last columns, which say what happened, were cut off.
     #[test]
     fn what_is_less_important_makes_room_for_what_is_more() {
         assert_eq!(

@@ -6,22 +6,22 @@ use serde_json::Value;
 use superstep_core::checkpoint::Frontier;
 use superstep_core::state::SecretTexts;
 
-/// What a test is made of.
+/// The parts of a test.
 #[derive(Debug)]
 pub(super) struct TestCode {
     pub(super) graph: String,
     pub(super) thread: String,
-    /// The checkpoint, as it was asked for.
+    /// The address of the checkpoint, as given by the user.
     pub(super) address: String,
     pub(super) step: i64,
-    /// The step of the checkpoint that it begins at.
+    /// The step of the checkpoint at which the test begins.
     pub(super) after: i64,
     pub(super) state: Value,
-    /// The input that it begins with; without one it begins with what is next.
+    /// The input at the beginning; without one, the test begins with the tasks that are next.
     pub(super) input: Option<Value>,
     pub(super) next: Frontier,
     pub(super) secrets: Vec<String>,
-    /// Its text, or the path of its file.
+    /// The text of the cassette, or the path of its file.
     pub(super) cassette: Result<String, String>,
     pub(super) supersteps: usize,
     pub(super) expected: Value,
@@ -29,7 +29,7 @@ pub(super) struct TestCode {
 }
 
 impl TestCode {
-    /// The same without these texts, wherever values have them. The names of fields and nodes stay.
+    /// Replaces these texts in all values. The names of fields and nodes stay.
     pub(super) fn without(mut self, secrets: &SecretTexts) -> Self {
         let states = [&mut self.state, &mut self.expected];
         let fields = states.into_iter().filter_map(Value::as_object_mut).flat_map(|state| state.values_mut());
@@ -107,18 +107,18 @@ const EXPECTED: &str = {};
     }
 }
 
-/// How a secret is given: its value is in no test.
+/// Returns a commented line for a secret: a test never contains its value.
 fn secret(field: &String) -> String {
     format!("        // .secret({field:?}, r#\"\"its value, as JSON\"\"#)\n")
 }
 
-/// JSON as a raw text of Rust.
+/// Returns JSON as a raw string literal of Rust.
 fn constant(value: &impl Serialize) -> String {
     let value = serde_json::to_value(value).expect("values and records have a JSON form");
     raw(&format!("{value:#}"))
 }
 
-/// A raw text with so many `#` that nothing in it ends it.
+/// Returns a raw string literal with enough `#` that the text does not end it.
 fn raw(text: &str) -> String {
     let longest =
         text.split('"').skip(1).map(|rest| rest.chars().take_while(|letter| *letter == '#').count()).max();
@@ -126,7 +126,7 @@ fn raw(text: &str) -> String {
     format!("r{fence}\"{text}\"{fence}")
 }
 
-/// The name of a function.
+/// Turns a text into the name of a function.
 fn identifier(text: &str) -> String {
     let letters = text
         .chars()

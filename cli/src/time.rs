@@ -5,14 +5,14 @@ use std::time::Duration;
 use superstep_core::checkpoint::{Source, StepRecord, rfc3339};
 use superstep_core::id::CheckpointId;
 
-/// Milliseconds since the Unix epoch in UTC, to the second and with a blank: short, for tables.
+/// Formats milliseconds since the Unix epoch in UTC, to the second and with a space: short, for tables.
 pub(super) fn readable(unix_ms: u64) -> String {
     rfc3339(unix_ms)[..19].replace('T', " ")
 }
 
-/// Returns the time at which the work on a superstep began, in milliseconds since the Unix epoch, as far as that is stored: the
-/// time of the checkpoint `before`, or, where that belongs to another run, the time at which its own run began. For an
-/// input, an edit and a branch it is the time of the checkpoint.
+/// Returns the time at which the work on a superstep began, in milliseconds since the Unix epoch: the time of the
+/// checkpoint `before`, or, if that belongs to another run, the time at which its own run began; `None` if it is not
+/// stored. For an input, an edit or a branch it is the time of the checkpoint.
 pub(super) fn began_ms(step: &StepRecord, before: Option<&StepRecord>) -> Option<u64> {
     let checkpoint = &step.checkpoint;
     match (checkpoint.source, before) {
@@ -21,7 +21,7 @@ pub(super) fn began_ms(step: &StepRecord, before: Option<&StepRecord>) -> Option
             Some(before.checkpoint.id.unix_ms())
         }
         (Source::Loop, Some(_)) => {
-            // Ids of runs are drawn as those of checkpoints are.
+            // The ids of runs contain the time, like those of checkpoints.
             let run = checkpoint.run.0;
             (run.get_version_num() == 7).then(|| CheckpointId(run).unix_ms())
         }
@@ -29,7 +29,7 @@ pub(super) fn began_ms(step: &StepRecord, before: Option<&StepRecord>) -> Option
     }
 }
 
-/// A duration, to three digits or so.
+/// Formats a duration to about three digits.
 pub(super) fn lasted(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {

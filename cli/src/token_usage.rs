@@ -1,4 +1,4 @@
-//! What model calls used.
+//! The usage of model calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use superstep_core::checkpoint::{EffectOutcome, EffectRecord};
 
 use super::page::{Page, plain};
 
-/// What model calls used, and how long they took. A model call is an effect whose outcome says so: it has a member `usage`
-/// with `input_tokens` and `output_tokens`.
+/// The usage and the duration of model calls. A model call is an effect whose outcome has a member `usage` with
+/// `input_tokens` and `output_tokens`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct TokenUsage {
     model_calls: u64,
@@ -16,7 +16,7 @@ pub(super) struct TokenUsage {
     elapsed_ms: u64,
 }
 
-/// What the outcome of a model call says of itself.
+/// The members of a model call's outcome that are read.
 #[derive(Deserialize)]
 struct ModelCall {
     usage: Tokens,
@@ -31,7 +31,7 @@ struct Tokens {
 }
 
 impl TokenUsage {
-    /// What effects used; nothing if no model call is among them.
+    /// Returns the usage of the model calls among these effects; `None` if there are none.
     pub(super) fn by(effects: &[EffectRecord]) -> Option<Self> {
         let outcomes = effects.iter().filter_map(|effect| match &effect.outcome {
             Some(EffectOutcome::Ok(value)) => value.decode::<ModelCall>().ok(),
@@ -45,7 +45,7 @@ impl TokenUsage {
         }))
     }
 
-    /// All of these together; nothing if there is none.
+    /// Returns the sum of these; `None` if there are none.
     pub(super) fn sum(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter().reduce(|sum, more| Self {
             model_calls: sum.model_calls.saturating_add(more.model_calls),
@@ -55,12 +55,12 @@ impl TokenUsage {
         })
     }
 
-    /// The tokens, for a column: those that were read and those that were written.
+    /// Formats the tokens for a column: input and output.
     pub(super) fn tokens(self) -> String {
         format!("{}+{}", self.input_tokens, self.output_tokens)
     }
 
-    /// Shows it, after what it is the sum of.
+    /// Shows the usage, after the text `of`.
     pub(super) fn show(self, page: &mut Page, of: &str) {
         let Self { model_calls, input_tokens, output_tokens, elapsed_ms } = self;
         let calls =

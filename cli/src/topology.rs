@@ -1,4 +1,4 @@
-//! A graph as it is stored, and drawings of it.
+//! A graph as stored in a checkpoint file, and drawings of it.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use superstep_core::id::NodeName;
 
-/// The wiring of a graph by names.
+/// The edges of a graph, by the names of nodes.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct StoredGraph {
     pub(super) name: String,
@@ -53,7 +53,7 @@ pub(super) struct StoredJoin {
     pub(super) target: NodeName,
 }
 
-/// One way from a node to another.
+/// An edge from a node to another.
 #[derive(Debug)]
 pub(super) struct Way<'g> {
     pub(super) from: &'g NodeName,
@@ -61,7 +61,7 @@ pub(super) struct Way<'g> {
     pub(super) how: How<'g>,
 }
 
-/// When a way is taken.
+/// The condition under which an edge is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How<'g> {
     Always,
@@ -73,7 +73,7 @@ pub(super) enum How<'g> {
 }
 
 impl StoredGraph {
-    /// All ways, in the order of the nodes. One that leads nowhere leads to END.
+    /// Returns all edges, in the order of the nodes. A case without a target leads to END.
     pub(super) fn ways(&self) -> Vec<Way<'_>> {
         let mut ways = Vec::new();
         for node in &self.nodes {
@@ -101,12 +101,12 @@ impl StoredGraph {
         ways
     }
 
-    /// The positions of the nodes, by which drawings name them.
+    /// Returns the positions of the nodes, which name them in drawings.
     fn positions(&self) -> HashMap<&NodeName, usize> {
         self.nodes.iter().enumerate().map(|(at, node)| (&node.name, at)).collect()
     }
 
-    /// The ways by the positions of nodes.
+    /// Returns the edges by the positions of their nodes.
     fn arrows(&self) -> impl Iterator<Item = (usize, usize, How<'_>)> {
         let positions = self.positions();
         let end = self.nodes.iter().position(|node| node.name.is_end()).unwrap_or(1);
@@ -116,7 +116,7 @@ impl StoredGraph {
         })
     }
 
-    /// The graph as a Mermaid flowchart, drawn like `Topology::mermaid`.
+    /// Draws the graph as a Mermaid flowchart, like `Topology::mermaid`.
     pub(super) fn mermaid(&self) -> String {
         let mut text = String::from("flowchart TD\n");
         for (at, node) in self.nodes.iter().enumerate() {
@@ -140,7 +140,7 @@ impl StoredGraph {
         text
     }
 
-    /// The graph in Graphviz' DOT language, drawn like `Topology::dot`.
+    /// Draws the graph in Graphviz' DOT language, like `Topology::dot`.
     pub(super) fn dot(&self) -> String {
         let quoted = |name: &str| format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
         let mut text = format!("digraph {} {{\n", quoted(&self.name));

@@ -1,4 +1,4 @@
-//! The file that a verb writes to.
+//! A checkpoint file that a verb writes to.
 
 use std::future::Future;
 use std::thread;
@@ -11,14 +11,14 @@ use superstep_core::checkpoint::StoreError;
 use super::failure::Failure;
 use super::file::FileArgument;
 
-/// A file of today's format, open for writing. A program may write to it at the same time.
+/// A file of the current format, open for writing. A program may write to it at the same time.
 #[derive(Debug)]
 pub(super) struct WritableFile {
     pub(super) saver: SqliteSaver,
 }
 
 impl WritableFile {
-    /// Opens a file that is there. Nothing is created, and an older format is not upgraded in passing.
+    /// Opens an existing file. No file is created, and an older format is not upgraded.
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
         let keyed = file.keyed()?;
         match SqliteReader::open(keyed.clone())?.format() {
@@ -27,7 +27,7 @@ impl WritableFile {
         }
     }
 
-    /// Opens a file that is there, or creates one, with the keys that are given an encrypted one. Whether it was created.
+    /// Opens an existing file, or creates one, encrypted if there are keys for it. Returns `true` if it was created.
     pub(super) fn open_or_create(file: &FileArgument) -> Result<(Self, bool), Failure> {
         match file.exists() {
             true => Ok((Self::open(file)?, false)),
@@ -40,12 +40,12 @@ impl WritableFile {
     }
 }
 
-/// Waits for work of a saver.
+/// Waits for an operation of a saver.
 pub(super) fn wait<T: Send>(work: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, Failure> {
     Ok(runs(work)??)
 }
 
-/// Waits for work on a thread of its own: a verb may be called where a runtime runs already, which must not be blocked.
+/// Waits on a separate thread: a verb may be called inside a runtime, which must not be blocked.
 pub(super) fn runs<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, Failure> {
     let run = || {
         let runtime =

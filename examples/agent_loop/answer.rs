@@ -16,12 +16,12 @@ use superstep_examples::progress::Shown;
 
 use crate::arguments::Arguments;
 
-/// The answer, and how it came about.
+/// The answer, with data about the turn.
 #[derive(Serialize)]
 pub(crate) struct Answer {
     response: String,
     sources: Vec<Source>,
-    /// The places to look at, if nothing could be quoted.
+    /// The closest places in the documents, if nothing could be quoted.
     nearest: Vec<Source>,
     answered: bool,
     complete: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Answer {
     db: String,
 }
 
-/// The model calls by purpose, and all of them.
+/// The model calls by purpose, and their total.
 #[derive(Serialize)]
 struct Calls {
     agent: u32,
@@ -73,12 +73,12 @@ impl Answer {
         }
     }
 
-    /// Tells whether the response answers the question: not if it says that the documents do not.
+    /// Returns `true` if the response answers the question, and does not just say that the documents have no answer.
     pub(crate) fn is_answered(&self) -> bool {
         self.answered
     }
 
-    /// Prints it, but for a response that stands there already.
+    /// Prints the answer, without a response that the terminal already shows.
     pub(crate) fn print(&self, arguments: &Arguments, shown: &Shown) -> io::Result<()> {
         if arguments.answering.json {
             return print(serde_json::to_string(self)?);
@@ -100,8 +100,7 @@ impl Answer {
     }
 }
 
-/// Returns true if the turn had a complete response before the limit. The decider's call, whatever it gives, is made
-/// because there was none.
+/// Returns `true` if the turn had a complete response before the limit. Without one, the decider makes a last call.
 fn is_complete_turn(state: &AgentState) -> bool {
     let said = state.messages.iter().rev().find_map(|message| match message {
         Message::Ai(said) => Some(said),
@@ -110,7 +109,7 @@ fn is_complete_turn(state: &AgentState) -> bool {
     state.llm_calls.decider == 0 && said.is_some_and(is_complete)
 }
 
-/// The judgements of the turn that the judge failed to give.
+/// Returns the judgements of the turn that the judge failed to give.
 fn unjudged(state: &AgentState) -> Vec<String> {
     let missing = state.unjudged.iter().filter(|missing| missing.turn == state.turn);
     let said = missing.map(|missing| match missing.judge {

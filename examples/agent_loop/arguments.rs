@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Those of the process; with wrong ones it ends here.
+    /// Parses the arguments of the process; exits if they are wrong.
     pub(crate) fn of_process() -> Self {
         let arguments = Self::parse();
         if arguments.answering.command.is_some() && (arguments.question.is_some() || arguments.resume) {
@@ -45,7 +45,7 @@ impl Arguments {
         arguments
     }
 
-    /// The command that continues an unfinished thread.
+    /// Returns the command that continues an unfinished thread.
     pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
         self.answering.to_resume(EXAMPLE, thread, db, [], [])
     }

@@ -1,14 +1,14 @@
-//! Answers a question from a folder of documents, with an agent whose responses are evaluated, ranked and
-//! decided on, and which keeps every step.
+//! Answers a question from a folder of documents, with an agent whose responses are evaluated, ranked and decided on.
+//! Every step is stored.
 //!
 //! ```text
 //! cargo run --bin agent_loop -- "How do I fork a checkpoint?"
 //! cargo run --bin agent_loop -- debug threads
 //! ```
 //!
-//! The model is built in: it quotes the documents and does not write. `--model` takes another one, such as
-//! `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features providers`.
-//! `--help` lists the options.
+//! The default model is built in: it quotes the documents and writes nothing itself. `--model` takes another one, such
+//! as `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features
+//! providers`. `--help` lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
@@ -51,7 +51,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let thread = graph.thread(arguments.answering.thread());
     let resumes = arguments.resume && (arguments.question.is_none() || has_run(&thread).await?);
     let request = match &arguments.question {
-        // The limit is written each time: a thread keeps the one of its last turn.
+        // The limit is written each time, because a thread keeps the limit of its last turn.
         Some(question) if !resumes => {
             thread.run(AgentState::ask(question).max_iterations(arguments.max_iterations))
         }
@@ -65,7 +65,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     answered
 }
 
-/// Runs the turn, and prints what came of it.
+/// Runs the turn, and prints the result.
 async fn answer(
     thread: &Thread<AgentState>,
     request: RunRequest<AgentState>,

@@ -14,18 +14,18 @@ use superstep_examples::progress::Shown;
 
 use crate::arguments::Arguments;
 
-/// The response of a turn, and how it came about.
+/// The response of a turn, with data about the turn.
 #[derive(Serialize)]
 pub(crate) struct Answer {
     response: String,
-    /// `false` for a response that only says that the documents have no answer, so that there is nothing to verify.
+    /// `false` for a response that only says that the documents have no answer, so there is nothing to verify.
     answered: bool,
-    /// Nothing if it could not be judged, or was not to be, or has no answer.
+    /// `None` if it could not be judged, was not to be judged, or has no answer.
     verified: Option<bool>,
     score: Option<f64>,
-    /// The reason why it was not accepted: it was refused, or could not be judged.
+    /// The reason why it was not accepted.
     reason: Option<String>,
-    /// The responses of this turn, the refused ones among them.
+    /// The responses of this turn, including refused ones.
     candidates: Vec<Verification>,
     trace: Vec<String>,
     turn: u32,
@@ -69,12 +69,12 @@ impl Answer {
         }
     }
 
-    /// Returns true if the response was accepted, or was not to be judged.
+    /// Returns `true` if the response was accepted, or was not to be judged.
     pub(crate) fn is_accepted(&self) -> bool {
         self.reason.is_none()
     }
 
-    /// Prints it, but for a response that stands there already.
+    /// Prints the answer, without a response that the terminal already shows.
     pub(crate) fn print(&self, arguments: &Arguments, shown: &Shown) -> io::Result<()> {
         if arguments.answering.json {
             return print(serde_json::to_string(self)?);

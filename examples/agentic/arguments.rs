@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Those of the process; with wrong ones it ends here.
+    /// Parses the arguments of the process; exits if they are wrong.
     pub(crate) fn of_process() -> Self {
         let arguments = Self::parse();
         if arguments.answering.command.is_some() && (!arguments.questions.is_empty() || arguments.resume) {
@@ -72,8 +72,8 @@ impl Arguments {
         arguments
     }
 
-    /// The command that continues an unfinished turn. What else was said it has to be told again, the environment's settings
-    /// among it.
+    /// Returns the command that continues an unfinished turn, with the other options and the settings from the
+    /// environment.
     pub(crate) fn to_resume(
         &self,
         thread: &ThreadId,

@@ -1,5 +1,5 @@
-//! Answers questions from a folder of documents, in a conversation that may go on for days: the agentic loop, which
-//! gathers context, acts, verifies its work and repeats.
+//! Answers questions from a folder of documents, in a conversation that may last for days. It runs the agentic loop,
+//! which gathers context, acts, verifies its work and repeats.
 //!
 //! ```text
 //! cargo run --features configuration-files,metrics --bin agentic -- "How do I fork a checkpoint?" --thread talk --trace
@@ -8,9 +8,9 @@
 //! cargo run --features configuration-files,metrics --bin agentic -- debug log talk
 //! ```
 //!
-//! The model is built in: it quotes the documents and does not write, and it judges by words. `--model` takes another
-//! one, such as `anthropic:claude-sonnet-4-5`, with its key in the environment, if the feature `providers` is among
-//! those above. `--help` lists the options.
+//! The default model is built in: it quotes the documents, writes nothing itself, and judges by words. `--model` takes
+//! another one, such as `anthropic:claude-sonnet-4-5`, with its key in the environment, if the feature `providers` is
+//! added to those above. `--help` lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
@@ -99,7 +99,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
 /// The exit code for a response that was refused, or could not be judged.
 const UNVERIFIED: u8 = 3;
 
-/// The turns: one for each question, or the one that was left.
+/// Returns the turns: one for each question, or the unfinished one.
 fn requests(arguments: &Arguments, thread: &Thread<AgenticState>) -> Vec<RunRequest<AgenticState>> {
     if arguments.resume {
         return vec![thread.resume()];
@@ -117,7 +117,7 @@ fn requests(arguments: &Arguments, thread: &Thread<AgenticState>) -> Vec<RunRequ
 fn config(arguments: &Arguments) -> Result<AgenticConfig, Box<dyn Error>> {
     let mut config = AgenticConfig::new(arguments.answering.model(EXAMPLE)?)
         .tools(arguments.answering.tools()?)
-        // What the response names as its source has to be what the documents were searched for.
+        // The source that the response names must be among those that the search found.
         .rule(CitationRule::new().or_none());
     if let Some(model) = &arguments.fallback {
         config = config.fallback(model::open::<Box<dyn Error>>(model, EXAMPLE)?);

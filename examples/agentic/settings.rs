@@ -5,10 +5,10 @@ use superstep::nodes::graphs::AgenticSettings;
 
 use crate::arguments::Arguments;
 
-/// The file of variables that is read if it is there.
+/// The file of environment variables, which is read if it exists.
 const DOTENV: &str = ".env";
 
-/// The settings of a profile, and over them those of a file, of `.env`, and of the environment.
+/// Reads the settings of a profile; those of a file, of `.env` and of the environment override them, in this order.
 pub(crate) fn read(arguments: &Arguments) -> Result<Configuration<AgenticSettings>, ConfigurationError> {
     let settings = match arguments.profile {
         Some(profile) => {

@@ -5,7 +5,7 @@ use superstep::nodes::graphs::AgenticState;
 use superstep::prelude::*;
 use superstep::run::ThreadError;
 
-/// The nodes that have run in the latest turn of a thread, in order: also those of a process that did not end it.
+/// Returns the nodes that ran in the latest turn of a thread, in order, including those of an interrupted process.
 pub(crate) async fn phases(thread: &Thread<AgenticState>) -> Result<Vec<String>, ThreadError> {
     let mut history = thread.history()?;
     let mut ran = Vec::new();

@@ -1,4 +1,4 @@
-//! A graph from data: nodes, edges and state are described in a file, over functions that are registered by name.
+//! A graph from data: a file describes nodes, edges and state, over functions that are registered by name.
 //!
 //! ```text
 //! cargo run --features toml --bin dynamic                                  # runs examples/dynamic/graph.toml

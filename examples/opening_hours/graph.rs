@@ -1,5 +1,5 @@
-//! An answer is written from facts and shortened until an evaluator is content. The evaluator has a bug: the page
-//! `docs/debugging.md` of this repository finds it.
+//! Writes an answer from facts and shortens it until an evaluator accepts it. The evaluator has a bug, which the page
+//! `docs/debugging.md` of this repository finds.
 
 use std::io;
 
@@ -20,11 +20,11 @@ pub(crate) struct Reply {
     /// The sentences that must not be cut.
     #[reducer(Append)]
     pub(crate) keep: Vec<String>,
-    /// Of ten points.
+    /// The score, of ten points.
     pub(crate) score: usize,
 }
 
-/// Something that is known, and a part of it without which it is wrong.
+/// A fact, and a condition without which it is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fact {
     pub(crate) id: String,
@@ -43,7 +43,7 @@ async fn look_up(reply: Snapshot<Reply>, fx: Effects) -> Result<Update<Reply>, i
     Ok(Reply::update().facts(facts))
 }
 
-/// Returns what the museum says of itself.
+/// Returns the facts about the museum.
 fn known() -> Result<Vec<Fact>, io::Error> {
     let fact = |id: &str, text: &str, condition: Option<&str>| Fact {
         id: id.to_owned(),
@@ -75,7 +75,7 @@ async fn write(reply: Snapshot<Reply>) -> Update<Reply> {
     Reply::update().answer(answer)
 }
 
-/// The text without the shortest of its additions that need not be kept: that is missed the least.
+/// Returns the text without the shortest of its additions that may be removed.
 fn shortened(text: &str, keep: &[String]) -> String {
     let needless = additions(text).into_iter().filter(|part| !keep.iter().any(|kept| part.contains(&**kept)));
     match needless.min_by_key(|part| part.len()) {
@@ -97,7 +97,7 @@ fn additions(text: &str) -> Vec<&str> {
     starts.map(|start| &text[start..end(start)]).collect()
 }
 
-/// Full marks for an answer that is short enough, and less for every few words more.
+/// Returns full marks for an answer that is short enough, and fewer for every few words more.
 fn points(answer: &str) -> usize {
     FULL_MARKS.saturating_sub(answer.split_whitespace().count().saturating_sub(ENOUGH).div_ceil(4))
 }
@@ -112,7 +112,7 @@ async fn evaluate(reply: Snapshot<Reply>) -> (Update<Reply>, Verdict) {
     graded(points(&reply.answer))
 }
 
-/// The evaluator with the bug mended: an answer that lost a fact's condition is wrong, however short it is.
+/// The evaluator with the bug fixed: an answer without a fact's condition is wrong, however short it is.
 async fn evaluate_truth(reply: Snapshot<Reply>) -> (Update<Reply>, Verdict) {
     let conditions = reply.facts.iter().filter_map(|fact| fact.condition.clone());
     let lost: Vec<String> = conditions.filter(|condition| !reply.answer.contains(condition)).collect();
@@ -122,7 +122,7 @@ async fn evaluate_truth(reply: Snapshot<Reply>) -> (Update<Reply>, Verdict) {
     }
 }
 
-/// The graph, with the evaluator that was deployed or with the mended one.
+/// Makes the graph, with the deployed evaluator or with the fixed one.
 pub(crate) fn replies(mended: bool) -> StateGraph<Reply> {
     let mut g = StateGraph::<Reply>::new("replies");
     let look_up = g.node("look_up", look_up);

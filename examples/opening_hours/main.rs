@@ -1,4 +1,4 @@
-//! Answers when a museum can be visited, and is wrong: `docs/debugging.md` finds out why, and mends it.
+//! Answers when a museum can be visited, and is wrong: `docs/debugging.md` finds the cause and fixes it.
 //!
 //! ```text
 //! cargo run --bin opening_hours                     # asks, and keeps the run in museum.db

@@ -121,12 +121,12 @@ impl Knowledge {
     }
 }
 
-/// A file or folder of this example.
+/// Returns the path of a file or folder of this example.
 pub(crate) fn own(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/photo_critic")).join(name)
 }
 
-/// The knowledge base of this example, in the user's data folder.
+/// Returns the path of this example's knowledge base, in the user's data folder.
 pub(crate) fn own_knowledge() -> Result<PathBuf, Box<dyn Error>> {
     Ok(etcetera::choose_base_strategy()?.data_dir().join("superstep").join("photo_critic.db"))
 }

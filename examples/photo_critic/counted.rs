@@ -1,4 +1,4 @@
-//! The usage that a script would have as a model with tokens.
+//! Token usage for a scripted model.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -6,7 +6,7 @@ use superstep::nodes::model::{
     ChatModel, ModelError, ModelEvent, ModelRequest, RoughTokens, TokenCounter, Usage,
 };
 
-/// A model whose replies say what they would use: four letters count as a token, and images as those of `gpt-4.1` do.
+/// A model whose replies report an estimated usage: four characters count as a token, and images as with `gpt-4.1`.
 pub(crate) struct Counted<M>(pub(crate) M);
 
 impl<M: ChatModel> ChatModel for Counted<M> {

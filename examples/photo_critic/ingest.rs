@@ -1,4 +1,4 @@
-//! Texts on their way into the knowledge base.
+//! Ingests texts into the knowledge base.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::arguments::{own, own_knowledge};
 /// The beginning of the name of a collection with the texts of this example; it ends with the name of the embedder.
 const OWN_TEXTS: &str = "texts of this example, embedded by ";
 
-/// Ingests a folder, with a bar on a terminal.
+/// Ingests a folder, with a progress bar on a terminal.
 #[expect(clippy::print_stderr, reason = "a command-line program says there what it left out")]
 pub(crate) async fn ingest(folder: &Path, settings: &CriticSettings) -> Result<String, Box<dyn Error>> {
     let knowledge = settings.knowledge()?;
-    // Where standard error is no terminal it draws nothing.
+    // Draws nothing if standard error is not a terminal.
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}")?);
     let ingestion = knowledge.ingest(folder).progress(|progress| {
@@ -42,8 +42,7 @@ pub(crate) async fn ingest(folder: &Path, settings: &CriticSettings) -> Result<S
 }
 
 /// Returns settings with the collection to search: the ingested one or, if nothing was ingested into the knowledge base
-/// of this example, the texts of this example. They have a collection of their own, so that no other documents are
-/// touched.
+/// of this example, the example's own texts. These have a separate collection, so that no other documents are changed.
 pub(crate) async fn searched(mut settings: CriticSettings) -> Result<CriticSettings, Box<dyn Error>> {
     if settings.database != own_knowledge()? {
         return Ok(settings);

@@ -6,8 +6,8 @@
 //! cargo run --features images --bin photo_critic -- ingest transcripts --knowledge advice.db
 //! ```
 //!
-//! Without a model it is offline: the picture is this example's own, and what is said of it is written down beforehand. The
-//! searches are real.
+//! Without a model it runs offline: the picture is part of this example, and the critique is scripted. The searches are
+//! real.
 
 mod arguments;
 mod counted;
@@ -33,7 +33,7 @@ use crate::counted::Counted;
 
 const EXAMPLE: Example = Example { name: "photo_critic", features: &["images"] };
 
-/// The thread of a file that keeps the steps of critiques.
+/// The thread of critiques in the checkpoint file.
 const THREAD: &str = "critique";
 
 #[tokio::main]
@@ -73,9 +73,9 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The critic, with the texts of this example if there are no others.
+/// Makes the critic's configuration, with the texts of this example if there are no others.
 async fn config(settings: &CriticSettings) -> Result<CriticConfig, Box<dyn Error>> {
-    // Whether it can be asked is known before anything is embedded, which may cost something.
+    // The model is checked before anything is embedded, because embedding may cost money.
     let model = model::open::<Box<dyn Error>>(&settings.model, EXAMPLE)?;
     let config = CriticConfig::open(ingest::searched(settings.clone()).await?)?;
     Ok(match &settings.model {
@@ -90,12 +90,12 @@ fn asked(arguments: &Arguments, settings: &CriticSettings) -> Result<CriticState
         .into_os_string()
         .into_string()
         .map_err(|path| format!("the path {} is no text", path.display()))?;
-    // All of it is written each time: a thread keeps what it was asked last.
+    // All fields are written each time, because a thread keeps those of its last request.
     let input = CriticState::of(image).prompt(settings.prompt.clone());
     Ok(input.detail(settings.detail).max_size(settings.max_size))
 }
 
-/// Runs it, and says what is looked up.
+/// Runs the critic, and prints its searches.
 #[expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 async fn watched(request: RunRequest<CriticState>) -> Result<CriticState, CriticError> {
     let mut run = request.stream();
@@ -109,11 +109,11 @@ async fn watched(request: RunRequest<CriticState>) -> Result<CriticState, Critic
     Ok(run.finish().await?.finished()?)
 }
 
-/// Says how to go on, if the file has a critique that was begun.
+/// Prints the command that continues the critique, if the file has an unfinished one.
 #[expect(clippy::print_stderr, reason = "a command-line program says there what to do")]
 async fn hint(arguments: &Arguments, thread: &Thread<CriticState>) {
     let Some(db) = &arguments.db else { return };
-    // Without the photograph in it there is nothing to keep.
+    // A thread without the photograph has no work to continue.
     let begun = |state: ThreadState<CriticState>| !state.next.is_empty() && !state.values.messages.is_empty();
     if thread.state().await.is_ok_and(begun) {
         eprintln!("what was done is kept; to go on: --resume --db {}", db.display());

@@ -82,10 +82,10 @@ impl Answering {
         Ok(ToolRegistry::new().with(SearchDocs::new(index.into()))?)
     }
 
-    /// Returns the file of checkpoints: the one that is named, or that of this name in the user's data folder.
+    /// Returns the file of checkpoints: the one in the arguments, or the default one in the user's data folder.
     ///
     /// # Errors
-    /// When there is no such folder, and none can be made.
+    /// If there is no such folder, and it cannot be created.
     pub fn db(&self, default: &str) -> Result<PathBuf, Box<dyn Error>> {
         if let Some(db) = &self.db {
             return Ok(db.clone());
@@ -95,7 +95,7 @@ impl Answering {
         Ok(folder.join(default))
     }
 
-    /// Makes the model that is named here, or else by the environment.
+    /// Opens the model in the arguments, or else in the environment.
     ///
     /// # Errors
     /// When the name is unknown, or the model cannot be made.
@@ -107,7 +107,7 @@ impl Answering {
         model::chosen(self.model.as_ref())
     }
 
-    /// Returns the thread that is named, or a new one.
+    /// Returns the thread in the arguments, or a new one.
     #[must_use]
     pub fn thread(&self) -> ThreadId {
         match &self.thread {
@@ -116,8 +116,8 @@ impl Answering {
         }
     }
 
-    /// Returns the command that continues an unfinished thread of an example, with these variables of the environment, and with
-    /// those options that have a value.
+    /// Returns the command that continues an unfinished thread of an example, with these environment variables, and
+    /// with the options that have a value.
     pub fn to_resume(
         &self,
         example: Example,
@@ -149,7 +149,8 @@ impl Answering {
     }
 }
 
-/// Says after an error which thread has what was finished, and how the turn is continued; nothing where there is nothing to continue.
+/// Prints, after an error, the thread with the finished work and the command that continues it; prints nothing if there
+/// is nothing to continue.
 #[expect(clippy::print_stderr, reason = "a command-line program says there how to continue")]
 pub fn say_how_to_continue(error: &(dyn Error + 'static), thread: &ThreadId, command: &str) {
     let never_ran = matches!(error.downcast_ref(), Some(RunError::NothingToResume { .. }));
@@ -159,10 +160,10 @@ pub fn say_how_to_continue(error: &(dyn Error + 'static), thread: &ThreadId, com
     }
 }
 
-/// The number of unread files that are named.
+/// The maximum number of unread files to name.
 const MOST_NAMED: usize = 10;
 
-/// Names the documents that could not be read, and why: an answer may be missing because of them.
+/// Names the documents that could not be read, with the reasons: an answer may be missing because of them.
 #[expect(clippy::print_stderr, reason = "a command-line program says there what it left out")]
 fn name_unread(report: &IndexReport) {
     for skipped in report.unread().take(MOST_NAMED) {
@@ -174,10 +175,10 @@ fn name_unread(report: &IndexReport) {
     }
 }
 
-/// Refuses a text of nothing but white space.
+/// Rejects a text that is blank.
 ///
 /// # Errors
-/// When it is one.
+/// If the text is blank.
 pub fn not_blank(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() { Err("it is blank") } else { Ok(text.to_owned()) }
 }
@@ -192,7 +193,7 @@ pub fn interrupt(then: impl FnOnce() + Send + 'static) -> CancellationToken {
     let interrupt = CancellationToken::new();
     let interrupted = interrupt.clone();
     let mut signal = Box::pin(tokio::signal::ctrl_c());
-    // Polled once, so that Ctrl-C is listened to before anything runs.
+    // Polled once, so that Ctrl-C is handled before anything runs.
     if futures_util::FutureExt::now_or_never(&mut signal).is_some() {
         interrupt.cancel();
         return interrupt;

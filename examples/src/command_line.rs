@@ -24,15 +24,15 @@ impl Example {
     }
 }
 
-/// Prints a line. A closed pipe, as behind `head`, is an error, which [`ended`] takes for the end.
+/// Prints a line. A closed pipe, as with `head`, is an error, which [`ended`] does not report.
 ///
 /// # Errors
-/// When standard output takes no more.
+/// If standard output cannot be written.
 pub fn print(line: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{line}")
 }
 
-/// Makes an exit code of a result, and says on standard error what went wrong.
+/// Converts a result into an exit code, and prints errors to standard error.
 #[expect(clippy::print_stderr, reason = "a command-line program says there what went wrong")]
 #[must_use]
 pub fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
@@ -46,7 +46,7 @@ pub fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
     }
 }
 
-/// Says how a program is called: as its answer where that was asked for, and otherwise as an error.
+/// Prints the usage of a program: to standard output for `--help`, and otherwise as an error.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -69,7 +69,7 @@ fn with_causes(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let reason = error.to_string();
-        // Many errors have their cause in their own text already.
+        // Many errors already contain their cause in their own text.
         if !text.contains(&reason) {
             text = format!("{text}: {reason}");
         }

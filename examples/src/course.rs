@@ -1,4 +1,4 @@
-//! The agents that make a course, and teach it.
+//! The agents that create a course and teach it.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use superstep::nodes::model::ChatModel;
 
 use crate::callback::CallbackConfig;
 
-/// An agent that makes a course, or teaches it: its instructions, and its limit of model calls. Its tools are
-/// the program's, which knows where a course is kept.
+/// An agent that creates a course, or teaches it: its instructions, and its limit of model calls. The program provides
+/// the tools, because it knows where a course is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CourseAgent {
-    /// Finds out what a topic is about and makes its concepts.
+    /// Researches a topic and creates its concepts.
     Topic,
-    /// Makes the questions and the parts of a concept.
+    /// Creates the questions and the parts of a concept.
     Subconcept,
-    /// Improves a course: observes, reasons, acts and verifies, over and over.
+    /// Improves a course in a loop: observes, reasons, acts and verifies.
     Refinement,
     /// Teaches a student piece by piece.
     Tutor,
-    /// Judges what a student has answered, by what it means.
+    /// Grades a student's answers by their meaning.
     Grading,
 }
 
@@ -29,7 +29,7 @@ pub enum CourseSize {
     /// As much as a course needs.
     #[default]
     Full,
-    /// Little, for tests that are not to cost much: the model is asked ten times at most, and a small one will do.
+    /// Little, for cheap tests: at most ten model calls, and a small model as the default.
     Small,
 }
 

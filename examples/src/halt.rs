@@ -1,4 +1,4 @@
-//! Points at which a test may have the process stand still, to kill it there or to press Ctrl-C.
+//! Points at which a test can halt the process, to kill it there or to press Ctrl-C.
 #![expect(clippy::print_stderr, reason = "the test reads there which points are passed")]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use superstep::checkpoint::Stage;
 use superstep::run::{EventKind, RunEvent};
 
-/// The Nth time that a point is passed, as `node-start:3`.
+/// The Nth time that a point is passed, such as `node-start:3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     point: String,
@@ -25,7 +25,7 @@ impl FromStr for Mark {
     }
 }
 
-/// Counts how often each point is passed, and stands still at the one that is marked.
+/// Counts how often each point is passed, and halts at the marked one.
 #[derive(Clone, Debug, Default)]
 pub struct Halt {
     mark: Option<Mark>,
@@ -34,7 +34,7 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Makes one that stands still at this mark, if there is one.
+    /// Makes one that halts at this mark, if there is one.
     #[must_use]
     pub fn new(mark: Option<&Mark>) -> Self {
         Self { mark: mark.cloned(), ..Self::default() }
@@ -88,7 +88,7 @@ impl Halt {
         }
     }
 
-    /// Says how often each point was passed, when a test wants to know.
+    /// Prints how often each point was passed, if a test asks for it.
     pub fn report(&self) {
         if self.mark.is_some() {
             for (point, count) in &*self.passed.lock().unwrap_or_else(PoisonError::into_inner) {

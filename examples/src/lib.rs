@@ -1,4 +1,4 @@
-//! Parts that the examples share: how they print, end, name models, and answer from documents.
+//! Code that the examples share: output, exit codes, models, and answers from documents.
 
 #![forbid(unsafe_code)]
 

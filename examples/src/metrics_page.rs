@@ -17,10 +17,10 @@ use superstep::nodes::telemetry::Metric;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The interval at which histograms take in records, so that these do not pile up while the page is not read.
+/// The interval of histogram upkeep, without which records would pile up while the page is not read.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// A page with the metrics of this process. When this is dropped it is gone.
+/// A page with the metrics of this process. It is served until this is dropped.
 #[derive(Debug)]
 pub struct MetricsPage {
     address: SocketAddr,
@@ -28,7 +28,7 @@ pub struct MetricsPage {
 }
 
 impl MetricsPage {
-    /// The address of the page.
+    /// Returns the address of the page.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
@@ -41,10 +41,10 @@ impl Drop for MetricsPage {
     }
 }
 
-/// Has the metrics of this process recorded from now on, and serves them on this port of 127.0.0.1; 0 for any port.
+/// Records the metrics of this process from now on, and serves them on this port of 127.0.0.1; 0 for any port.
 ///
 /// # Errors
-/// When the port cannot be listened on. A process has one recorder of metrics, so this fails the second time.
+/// If the port cannot be listened on. A process has one recorder of metrics, so a second call fails.
 pub async fn serve(port: u16) -> Result<MetricsPage, Box<dyn Error>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let address = listener.local_addr()?;
@@ -68,12 +68,12 @@ async fn keep_up(recorded: PrometheusHandle) {
 
 async fn listen(listener: TcpListener, recorded: PrometheusHandle) {
     loop {
-        // A connection that is gone before it is taken is no reason to end.
+        // A connection that closes before it is accepted does not stop the server.
         let Ok((connection, _)) = listener.accept().await else { continue };
         let recorded = recorded.clone();
         tokio::spawn(async move {
             let service = service_fn(async |request| Ok::<_, Infallible>(answer(&request, &recorded)));
-            // A client that goes away ends its connection, and nothing else.
+            // A client that disconnects ends only its own connection.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
         });
     }
@@ -89,7 +89,7 @@ fn answer(request: &Request<Incoming>, recorded: &PrometheusHandle) -> Response<
     }
 }
 
-/// Returns true if the request names this machine: a web page could request it by another name, and read it.
+/// Returns `true` if the request names this machine. Otherwise a web page could read the metrics under another name.
 fn is_for_this_machine(request: &Request<Incoming>) -> bool {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);

@@ -7,14 +7,13 @@ use superstep::nodes::{ModelName, OpenModelError, UnknownModel};
 
 use crate::Example;
 
-/// The feature with which the examples have models behind a network.
+/// The feature that enables models behind a network.
 pub const PROVIDERS: &str = "providers";
 
-/// Returns the model that an argument names, or else that of the variable `SUPERSTEP_MODEL`; nothing if neither names
-/// one.
+/// Returns the model of an argument, or else of the variable `SUPERSTEP_MODEL`; `None` if neither is set.
 ///
 /// # Errors
-/// When the variable names no model.
+/// If the variable does not name a model.
 pub fn chosen(argument: Option<&ModelName>) -> Result<Option<ModelName>, UnknownModel> {
     if let Some(model) = argument {
         return Ok(Some(model.clone()));
@@ -24,10 +23,11 @@ pub fn chosen(argument: Option<&ModelName>) -> Result<Option<ModelName>, Unknown
     named.map(str::parse).transpose()
 }
 
-/// Makes the model of a name, for an example.
+/// Opens a model by its name, for an example.
 ///
 /// # Errors
-/// When it cannot be made. Where the example was built without [`PROVIDERS`], the error says the command that has them.
+/// If it cannot be opened. If the example was built without [`PROVIDERS`], the error names the command that enables
+/// them.
 pub fn open<E>(name: &ModelName, example: Example) -> Result<Arc<dyn ChatModel>, E>
 where
     E: From<OpenModelError> + From<String>,
@@ -35,7 +35,7 @@ where
     name.open().map_err(|error| with_command(error, example))
 }
 
-/// Returns the error, or, of a model that the example was built without, the command that has it.
+/// Adds the command that enables the model to an error, if the example was built without it.
 pub fn with_command<E>(error: OpenModelError, example: Example) -> E
 where
     E: From<OpenModelError> + From<String>,
@@ -49,7 +49,7 @@ where
     }
 }
 
-/// Tells whether a model needs [`PROVIDERS`].
+/// Returns `true` if a model needs [`PROVIDERS`].
 #[must_use]
 pub fn is_behind_a_network(name: &ModelName) -> bool {
     !matches!(name, ModelName::Extractive | ModelName::Script(_))

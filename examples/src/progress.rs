@@ -1,4 +1,4 @@
-//! The running node and the text of the model, live, on a terminal.
+//! Shows the running node and the text of the model, live, on a terminal.
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 use std::io::IsTerminal;
@@ -9,7 +9,7 @@ use superstep::nodes::node::ModelChunk;
 use superstep::run::{EventKind, Run, RunError, RunStream};
 use superstep::state::State;
 
-/// Follows a run to its end. The text of the model is shown on a terminal, and if `stream` asks for it.
+/// Follows a run to its end. The text of the model is shown on a terminal, or if `stream` is `true`.
 ///
 /// # Errors
 /// When the run fails.
@@ -46,12 +46,12 @@ pub async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Result<(Run
     Ok((run, Shown(is_read.then_some(speech.said))))
 }
 
-/// The last text of the model, if it is on the terminal that is printed to.
+/// The last text of the model, if the terminal already shows it.
 #[derive(Debug)]
 pub struct Shown(Option<String>);
 
 impl Shown {
-    /// Tells whether it is this answer, which so need not be printed again.
+    /// Returns `true` if this answer is already shown and need not be printed again.
     #[must_use]
     pub fn is(&self, answer: &str) -> bool {
         self.0.as_deref() == Some(answer)
@@ -61,7 +61,7 @@ impl Shown {
 /// The text of the model, as it arrives.
 struct Speech {
     is_shown: bool,
-    /// It is within a line of its own.
+    /// `true` within a line of text.
     speaks: bool,
     /// The text that was shown last.
     said: String,

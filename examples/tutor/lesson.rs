@@ -1,4 +1,4 @@
-//! A lesson that is written down beforehand.
+//! A scripted lesson.
 
 use serde_json::json;
 use superstep::nodes::message::ToolCall;
@@ -7,7 +7,7 @@ use superstep::nodes::model::{ModelReply, Scripted, Turn};
 /// The question of the lesson.
 pub(crate) const QUESTION: &str = "What does a fork copy?";
 
-/// A model that gives the lesson once, whatever it is asked.
+/// Makes a model that gives the lesson once, whatever it is asked.
 pub(crate) fn model() -> Scripted {
     let search = json!({ "query": "what does a fork copy?", "limit": 1 });
     let text = "A fork begins where another thread was, and shares what came before.";

@@ -1,12 +1,12 @@
-//! A tutor that looks things up, takes notes, and tells what it does while it does it: on the terminal, or in a browser.
+//! A tutor that searches documents, takes notes, and reports each step: on the terminal, or in a browser.
 //!
 //! ```text
 //! cargo run --features web --bin tutor -- "What does a fork copy?"
 //! cargo run --features web --bin tutor -- --sse 8080
 //! ```
 //!
-//! The lesson is written down beforehand, and the tools are real. `--model` takes a model that teaches by itself, such as
-//! `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features web,providers`.
+//! The lesson is scripted, and the tools are real. `--model` takes a real model, such as `anthropic:claude-sonnet-4-5`,
+//! with its key in the environment, if the example is built with `--features web,providers`.
 
 mod lesson;
 mod server;
@@ -91,7 +91,7 @@ impl Tutor {
             ),
             None => CallbackConfig::new(lesson::model(), INSTRUCTIONS),
         };
-        // A lesson is short: five times the model may be asked.
+        // A lesson is short: at most five model calls.
         Ok(callback(config.name("tutor").tools(self.tools.clone()).max_iterations(5))?)
     }
 }

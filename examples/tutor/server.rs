@@ -1,4 +1,4 @@
-//! The tutor in a browser: a page, and what the tutor does as server-sent events.
+//! Serves the tutor in a browser: a page, and each step as a server-sent event.
 
 use std::convert::Infallible;
 use std::io;
@@ -32,12 +32,12 @@ pub(crate) async fn serve(port: u16, tutor: Tutor) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     print(format_args!("http://{}", listener.local_addr()?))?;
     loop {
-        // A connection that is gone before it is taken is no reason to end.
+        // A connection that closes before it is accepted does not stop the server.
         let Ok((connection, _)) = listener.accept().await else { continue };
         let tutor = tutor.clone();
         tokio::spawn(async move {
             let service = service_fn(async |request| Ok::<_, Infallible>(answer(&request, &tutor)));
-            // A browser that goes away ends its connection, and with it the lesson.
+            // A browser that disconnects ends its connection, and with it the lesson.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
         });
     }
@@ -59,7 +59,7 @@ fn answer(request: &Request<Incoming>, tutor: &Tutor) -> Response<Body> {
     }
 }
 
-/// Returns true if a request comes from the page, or from no page at all: others could spend the user's money.
+/// Returns `true` if a request comes from the page, or from no page at all. Other pages could spend the user's money.
 fn is_of_this_page(request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let host = header(HOST.as_str()).map(|host| host.rsplit_once(':').map_or(host, |(host, _)| host));
@@ -95,14 +95,14 @@ fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
     }
 }
 
-/// A lesson that is given.
+/// A lesson in progress.
 struct Lesson {
     run: RunStream<CallbackState>,
-    /// The last text of the tutor. It is sent with the next event: without one it was the answer.
+    /// The last text of the tutor. It is sent with the next event; without one, it is the answer.
     said: Option<AgentEvent>,
 }
 
-/// The next frames, and the lesson if it continues.
+/// Returns the next frames, and the lesson if it continues.
 async fn next(mut lesson: Lesson) -> Option<(String, Option<Lesson>)> {
     while let Some(event) = lesson.run.next().await {
         let mut frames = String::new();

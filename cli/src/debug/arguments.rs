@@ -1,4 +1,4 @@
-//! What the debugger of a program is asked for.
+//! The command line of a program's debugger.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -36,7 +36,7 @@ const AFTER: &str = "\
 Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 it could not be asked, or \
 the run did not begin; 3 the run waits for an answer, or stopped before its end; 130 it was cancelled with Ctrl-C.";
 
-/// What is said of `--key-file`.
+/// The help text of `--key-file`.
 const KEYS: &str = "The file with the keys of an encrypted file that is not this program's; else the one that \
 SUPERSTEP_KEY_FILE names";
 
@@ -52,7 +52,7 @@ enum Verb {
     Reading(reading::Verb),
 }
 
-/// Does what is asked for. Runs tell on the screen how they go; what is returned is told at the end.
+/// Carries out the requested verb. Runs print their progress on the screen; the returned output is printed at the end.
 pub(super) async fn carry_out(
     session: &Session,
     arguments: Vec<OsString>,
@@ -91,7 +91,8 @@ async fn carry_out_verb(
     }
 }
 
-/// The command line of `superstep` with this debugger's name, in which the file is an option: the graphs know theirs.
+/// Returns the command line of `superstep` under this debugger's name. The file becomes an option, because the graphs
+/// have files of their own.
 fn command(session: &Session, file: Option<&Path>) -> Command {
     let help = match file {
         Some(file) => format!("Look into this file, instead of {}", file.display()),
@@ -127,7 +128,8 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
         })
 }
 
-/// A help text, which speaks of the program `superstep`, as this debugger says it: FILE is an option, and its own is left out.
+/// Adapts a help text of `superstep` to this debugger: the file of the examples, `essays.db`, is left out, and any
+/// other file becomes `--file`.
 fn own(text: &str, session: &Session) -> String {
     static CALL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\bsuperstep (?<verb>\w+|--help)(?: (?<file>\w+\.db))?")
@@ -143,7 +145,7 @@ fn own(text: &str, session: &Session) -> String {
     CALL.replace_all(text, own).into_owned()
 }
 
-/// Whether only the file is missing.
+/// Returns `true` if the file is the only missing argument.
 fn lacks_file(usage: &clap::Error) -> bool {
     let is_file = |name: &String| name.starts_with("--file");
     usage.kind() == ErrorKind::MissingRequiredArgument

@@ -1,4 +1,4 @@
-//! The one call that gives a program its debugger.
+//! The one call that adds a debugger to a program.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,11 +15,12 @@ use super::progress::Progress;
 use super::session::{Session, quoted};
 use superstep_core::run::{AnyGraph, ToAnyGraph};
 
-/// A debugger for these graphs and flows: every verb of the program `superstep`, and those that need the graphs' code:
-/// `run`, `resume`, `answer`, `replay`, `rerun` and `tail`. `migrate --check` loads all threads with the graphs' types.
+/// Makes a debugger for these graphs and flows. It has every verb of the program `superstep`, and those that need the
+/// graphs' code: `run`, `resume`, `answer`, `replay`, `rerun` and `tail`. `migrate --check` loads all threads with the
+/// graphs' types.
 ///
-/// The verbs look into the file of the graphs' own saver; `--file` names another one. The graph of a thread is found by
-/// the name that is stored with it.
+/// The verbs read the file of the graphs' own saver, unless `--file` names another one. The graph of a thread is found
+/// by the name that is stored with it.
 ///
 /// ```no_run
 /// # use superstep::prelude::*;
@@ -39,8 +40,8 @@ use superstep_core::run::{AnyGraph, ToAnyGraph};
 /// }
 /// ```
 ///
-/// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those after
-/// its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
+/// A program that is only a debugger calls [`main`](Debugger::main). A program that parses its own arguments passes
+/// those after its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
 pub fn debugger(graphs: &[&dyn ToAnyGraph]) -> Debugger {
     let graphs = graphs.iter().map(|graph| graph.to_any_graph()).collect();
     Debugger { graphs, behind: None, program: None }
@@ -55,25 +56,24 @@ pub struct Debugger {
 }
 
 impl Debugger {
-    /// Says how it is called, for its help and for the commands that it prints: the words before the verb, as a shell
-    /// takes them. By default those are the ones that the process was started with.
+    /// Sets the command name for the help and for printed commands: the words before the verb, as typed in a shell. The
+    /// default is the words that the process was started with.
     pub fn called(self, program: impl Into<String>) -> Self {
         Self { program: Some(program.into()), ..self }
     }
 
-    /// Names the saver behind those of the graphs, for graphs whose savers are
-    /// [around](superstep_core::checkpoint::Around) a [`SqliteSaver`]: the verbs look into its file.
+    /// Sets the inner saver of the graphs, for graphs whose savers are [around](superstep_core::checkpoint::Around) a
+    /// [`SqliteSaver`]: the verbs read its file.
     pub fn behind(self, saver: SqliteSaver) -> Self {
         Self { behind: Some(saver), ..self }
     }
 
-    /// Runs with the arguments and on the terminal of the process. For a program that is a debugger and nothing else.
+    /// Runs with the arguments and the terminal of the process. For a program whose only purpose is debugging.
     pub async fn main(self) -> ExitCode {
         self.run(std::env::args_os().skip(1)).await
     }
 
-    /// Runs with the arguments of the process, if the first of them is `name`; otherwise it is not asked for, and
-    /// `None` is returned.
+    /// Runs with the arguments of the process if the first of them is `name`; returns `None` otherwise.
     pub async fn subcommand(self, name: &str) -> Option<ExitCode> {
         let mut arguments = std::env::args_os().skip(1);
         match arguments.next()? == *name {
@@ -84,7 +84,7 @@ impl Debugger {
 
     /// Runs with these arguments, the first of which is a verb, on the terminal of the process.
     ///
-    /// A program that reads its arguments with `clap` takes them so:
+    /// A program that parses its arguments with `clap` declares them like this:
     ///
     /// ```
     /// # use clap::{Parser, Subcommand};
@@ -108,7 +108,7 @@ impl Debugger {
         ExitCode::from(self.run_on(arguments, screen).await as u8)
     }
 
-    /// Like [`run`](Self::run), on a screen of the caller's.
+    /// Runs like [`run`](Self::run), on a screen of the caller's.
     pub async fn run_on<A: Into<OsString> + Clone>(
         self,
         arguments: impl IntoIterator<Item = A>,
@@ -127,7 +127,8 @@ impl Debugger {
     }
 }
 
-/// With which words the process was started that come before these; its path alone, when it was not started with these.
+/// Returns the words of the process's command line before these arguments; only its path if the command line does not
+/// end with them.
 fn words_before(arguments: &[OsString]) -> String {
     let words: Vec<OsString> = std::env::args_os().collect();
     let before = words.strip_suffix(arguments).filter(|before| !before.is_empty());

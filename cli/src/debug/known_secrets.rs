@@ -1,4 +1,4 @@
-//! Secrets in what a run tells while it goes on: nodes may emit one, ask with it, or quote it in an error.
+//! Redacts the events of a run: nodes may emit a secret, ask with it, or quote it in an error.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use superstep_core::id::ThreadId;
 use superstep_core::run::{EventKind, Interrupt, RunEvent, Status};
 use superstep_core::state::{Json, SecretTexts};
 
-/// The texts that the secret fields of a thread and its subgraphs ever held, as far as they are stored.
+/// All texts that the secret fields of a thread and its subgraphs ever held, as far as they are stored.
 pub(super) struct KnownSecrets {
     saver: Option<Arc<dyn Checkpointer>>,
     past: SecretPast,
-    /// Whether something may have been stored since.
+    /// `true` if something may have been stored since the last read.
     is_behind: bool,
 }
 
 impl KnownSecrets {
-    /// Reads nothing until there is something to hide them in.
+    /// Creates it without reading; the first event that needs redaction does.
     pub(super) fn of(saver: Option<&Arc<dyn Checkpointer>>, thread: &ThreadId) -> Self {
         let past = SecretPast::of(thread.clone(), [At::Head]);
         Self { saver: saver.cloned(), past, is_behind: true }
     }
 
-    /// Says that somebody else may have stored something.
+    /// Notes that more may have been stored since the last read.
     pub(super) fn expect_more(&mut self) {
         self.is_behind = true;
     }
 
-    /// The event without them. Where the store cannot say what is secret, nothing of what nodes emit and ask is told; errors
-    /// come without the secrets of their state, and may say why it cannot.
+    /// Redacts an event. If the secrets cannot be read from the store, emitted values and questions are hidden as a
+    /// whole; errors lose only the secrets of their state, and may say why the store could not be read.
     pub(super) async fn out_of(&mut self, mut event: RunEvent) -> RunEvent {
         match &mut event.kind {
             EventKind::TaskFinished { .. } | EventKind::CheckpointSaved { .. } => self.is_behind = true,
@@ -52,7 +52,7 @@ impl KnownSecrets {
         event
     }
 
-    /// The end of a run without them.
+    /// Redacts the end of a run.
     pub(super) async fn in_status(&mut self, status: &mut Status) {
         if let Status::Interrupted { interrupts } = status {
             self.in_questions(interrupts).await;
@@ -77,7 +77,7 @@ impl KnownSecrets {
     fn in_value(&self, value: &mut Json) {
         *value = match self.is_behind {
             true => hidden(),
-            // What is no JSON has no texts that are told.
+            // A value that is not JSON has no texts to search.
             false => self.past.texts().hide(value).unwrap_or_else(|_| hidden()),
         };
     }
@@ -86,7 +86,7 @@ impl KnownSecrets {
         *text = self.past.texts().hide_text(text);
     }
 
-    /// Learns what was stored since the last time.
+    /// Reads what was stored since the last time.
     async fn learn(&mut self) {
         if self.is_behind {
             self.is_behind = self.read_on().await.is_err();
@@ -101,7 +101,7 @@ impl KnownSecrets {
         self.past.look_again();
         while let Some((thread, from, limit)) = self.past.wanted() {
             let steps = match saver.steps(&thread, from, limit).await {
-                // Deleted in the meantime.
+                // The thread was deleted in the meantime.
                 Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
                 steps => steps?,
             };

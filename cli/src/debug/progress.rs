@@ -1,4 +1,4 @@
-//! What is told of a run while it goes on.
+//! Prints the events of a run as they happen.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,15 +11,15 @@ use superstep_core::checkpoint::Source;
 use superstep_core::id::NodeName;
 use superstep_core::run::{EventKind, PathSegment, RunEvent};
 
-/// Where events are told as they happen.
+/// The output for events.
 pub(super) struct Progress<'w> {
     out: &'w mut dyn Write,
     pub(super) look: Look,
-    /// Whether they are told as JSON, one a line.
+    /// `true` to print events as JSON, one a line.
     pub(super) json: bool,
-    /// Why something could not be told.
+    /// The first error of writing an event.
     pub(super) lost: Option<io::Error>,
-    /// When the tasks that run have begun.
+    /// The start times of running tasks.
     begun: HashMap<Task, u64>,
 }
 
@@ -31,7 +31,7 @@ impl<'w> Progress<'w> {
         Self { out, look, json: false, lost: None, begun: HashMap::new() }
     }
 
-    /// Tells an event, if there is something to tell.
+    /// Prints an event, if it has anything to print.
     pub(super) fn tell(&mut self, event: &RunEvent) {
         let text = match self.json {
             true => serde_json::to_string(event)
@@ -39,7 +39,7 @@ impl<'w> Progress<'w> {
             false => self.lines(event),
         };
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
-        // The run goes on.
+        // A write error does not stop the run.
         if let Err(error) = written
             && is_lost(&error)
         {
@@ -61,7 +61,7 @@ impl<'w> Progress<'w> {
                 let source = match (recorded, cached) {
                     (true, _) => Some("had finished before".to_owned()),
                     (_, true) => Some("from the cache".to_owned()),
-                    // Times are for who watches.
+                    // Durations are for people on a terminal.
                     _ => took
                         .filter(|_| self.look.width.is_some())
                         .map(|began| format!("{} ms", event.at_ms.saturating_sub(began))),
@@ -103,7 +103,7 @@ impl<'w> Progress<'w> {
     }
 }
 
-/// The name of a checkpoint that no superstep led to.
+/// Returns the name of a checkpoint that no superstep made.
 fn edit_name(source: Source) -> Option<&'static str> {
     match source {
         Source::Update => Some("an edit"),
@@ -112,13 +112,14 @@ fn edit_name(source: Source) -> Option<&'static str> {
     }
 }
 
-/// The step and the node, after the nodes whose subgraphs lead there.
+/// Returns the step and the node, after the nodes whose subgraphs lead there.
 fn what(path: &[PathSegment], step: i64, node: &NodeName) -> Vec<Span> {
     let way: String = path.iter().map(|segment| format!("{}/", segment.node)).collect();
     vec![plain(format!("{step:>6}  {way}")), span(NAME, node.as_str())]
 }
 
-/// What people are told at the end; as JSON the events say it by themselves. It is never cut: commands are to be copied.
+/// Returns the text for people at the end of a run; empty for JSON, whose events already contain it. It is never
+/// truncated, so that commands can be copied.
 pub(super) fn page(screen: &Progress<'_>, show: impl FnOnce(&mut Page)) -> String {
     let mut page = Page::new(Look { width: None, ..screen.look });
     if !screen.json {

@@ -1,4 +1,4 @@
-//! The graphs that a debugger was given, and the file that it looks into.
+//! The graphs of a debugger, and the file that it reads.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -17,20 +17,20 @@ use superstep_core::checkpoint::MemorySaver;
 use superstep_core::id::ThreadId;
 use superstep_core::run::AnyGraph;
 
-/// What all verbs of one debugger know.
+/// The data that all verbs of one debugger share.
 pub(super) struct Session {
     pub(super) graphs: Vec<AnyGraph>,
-    /// The saver behind those of the graphs.
+    /// The inner saver, if the graphs' savers are around one.
     pub(super) behind: Option<SqliteSaver>,
-    /// How it was called: the words before the verb.
+    /// The command name: the words before the verb.
     pub(super) program: String,
 }
 
-/// One of the graphs, over the file that was meant.
+/// One of the graphs, over the chosen file.
 pub(super) struct Chosen<'s> {
     graph: AnyGraph,
     program: &'s str,
-    /// The file, if it is not the one that is looked into by default.
+    /// The file, if it is not the default one.
     file: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ impl Chosen<'_> {
         &self.graph
     }
 
-    /// A command of this debugger for the same file, as a shell takes it.
+    /// Returns a command of this debugger for the same file, quoted for a shell.
     pub(super) fn command(&self, verb: &str, words: &[&str]) -> String {
         let file = self.file.iter().flat_map(|file| ["--file".into(), file.to_string_lossy()]);
         let end_of_options = words.iter().any(|word| word.starts_with('-')).then_some("--");
@@ -50,19 +50,19 @@ impl Chosen<'_> {
 }
 
 impl Session {
-    /// The one file in which the graphs keep their threads, if there is one.
+    /// Returns the file in which all graphs keep their threads, if it is a single one.
     pub(super) fn file(&self) -> Option<PathBuf> {
         let mut files = self.graphs.iter().filter_map(|graph| self.path_of(graph));
         let first = files.next()?;
         files.all(|other| is_same(other, first)).then(|| first.to_owned())
     }
 
-    /// The savers that keep the graphs' threads in files.
+    /// Returns the savers that keep the graphs' threads in files.
     pub(super) fn own_savers(&self) -> Vec<SqliteSaver> {
         self.graphs.iter().filter_map(|graph| self.saver_of(graph)).cloned().collect()
     }
 
-    /// Why there is no file that need not be named.
+    /// Returns the error that there is no default file, and `--file` is needed.
     pub(super) fn no_file(&self) -> Failure {
         let files: Vec<String> = self
             .graphs
@@ -82,7 +82,7 @@ impl Session {
         })
     }
 
-    /// The graph that a thread of a file belongs to.
+    /// Returns the graph that a thread of a file belongs to.
     pub(super) async fn graph_of(
         &self,
         file: &FileArgument,
@@ -108,7 +108,7 @@ impl Session {
         self.over(graph, file).await
     }
 
-    /// The graph that runs on a thread: that of the thread, or for a new one the only graph or the named one.
+    /// Returns the graph that runs on a thread: its own, or for a new thread the only graph or the named one.
     pub(super) async fn graph_for(
         &self,
         file: &FileArgument,
@@ -139,7 +139,7 @@ impl Session {
         self.over(graph, file).await
     }
 
-    /// All graphs, over a file.
+    /// Returns all graphs, over a file.
     pub(super) async fn all(&self, file: &FileArgument) -> Result<Vec<Chosen<'_>>, Failure> {
         let mut all = Vec::new();
         for graph in &self.graphs {
@@ -166,7 +166,7 @@ impl Session {
         self.saver_of(graph)?.path()
     }
 
-    /// The saver of a graph that has a file: its own, or the one behind its own.
+    /// Returns the saver of a graph that has a file: its own, or the one that its own is around.
     fn saver_of<'s>(&'s self, graph: &'s AnyGraph) -> Option<&'s SqliteSaver> {
         let saver: &dyn Any = &**graph.saver()?;
         match saver.is::<MemorySaver>() {
@@ -180,18 +180,18 @@ impl Session {
         names.join(", ")
     }
 
-    /// A checkpoint that is meant, in a file.
+    /// Finds a checkpoint of a file by its address.
     pub(super) fn place(file: &FileArgument, meant: &str) -> Result<CheckpointRef, Failure> {
         Source::open(file).and_then(|source| source.place(meant)).map_err(Failure::before_the_run)
     }
 }
 
-/// Whether a file has a thread.
+/// Returns `true` if a file has this thread.
 fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
     Ok(Source::open(file)?.reader.list_threads()?.threads.iter().any(|held| held.thread == *thread))
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@~+,%".contains(letter);
     if word.contains(is_nonprinting) {
@@ -203,7 +203,7 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// A letter between `$'` and `'`.
+/// Escapes a character between `$'` and `'`.
 fn escaped(letter: char) -> String {
     match letter {
         '\'' | '\\' => format!("\\{letter}"),

@@ -1,12 +1,12 @@
-//! Why a run did not come to its end.
+//! The reasons why a run stopped early.
 
 use crate::failure::Failure;
 use superstep_core::run::{RunError, ThreadError};
 
-/// Why a run did not come to its end.
+/// The reason why a run stopped early.
 #[derive(Debug)]
 pub(super) enum Stopped {
-    /// It did not even begin: what was asked for does not fit.
+    /// It did not start: the request is not valid for the thread.
     Refused(Failure),
     /// It failed.
     Failed(RunError),

@@ -1,4 +1,4 @@
-//! `backup`: a copy of a file that may be in use.
+//! `backup`: copies a file that may be in use.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `bisect`: the first checkpoint of a branch where something holds.
+//! `bisect`: finds the first checkpoint of a branch where a test holds.
 
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
@@ -58,33 +58,33 @@ pub(crate) struct Output {
     /// The first checkpoint where it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Line>,
-    /// Whether it held somewhere and later not, as far as states were looked at.
+    /// `true` if the test held for a state and failed for a later one, among the evaluated states.
     flips_back: bool,
-    /// Whether every state was looked at.
+    /// `true` if every state was evaluated.
     #[serde(skip)]
     linear: bool,
-    /// How many states were looked at, of how many.
+    /// The number of evaluated states.
     evaluated: usize,
     checkpoints: usize,
 }
 
-/// What is to hold.
+/// The condition to look for.
 enum Test {
     Command(String),
     At(Path, Predicate),
 }
 
-/// A test with the fields that are secret to it, and its findings so far.
+/// A test, the secret fields that it must not see, and its findings so far.
 struct Looking<'t> {
     test: &'t Test,
     secret: SecretFields,
     /// The fields of the newest state.
     fields: Vec<String>,
-    /// Set once there was anything at the path.
+    /// `true` once a state had a value at the path.
     found: bool,
-    /// The type of the values, if an equality cannot hold of any that was seen.
+    /// The type of a value to which equality cannot apply, if one was found.
     unfit: Option<Unfit>,
-    /// Set once an equality could hold of a value.
+    /// `true` once an equality was applicable to a value.
     fits: bool,
 }
 
@@ -144,7 +144,7 @@ impl Bisect {
     }
 }
 
-/// Looks at every state, each made from the one before.
+/// Evaluates every state, each built from the one before.
 fn one_by_one(
     looking: &mut Looking<'_>,
     source: &Source,
@@ -168,7 +168,7 @@ impl<'t> Looking<'t> {
         Self { test, secret, fields: Vec::new(), found: false, unfit: None, fits: false }
     }
 
-    /// Tells whether the test holds of a state, without its secrets. Errors name the state by its `address`.
+    /// Returns `true` if the test holds of a state, with secrets redacted. Errors name the state by its `address`.
     fn holds(&mut self, state: &Value, address: &str) -> Result<bool, Failure> {
         match self.test {
             Test::At(path, predicate) if secret_fields::leads_to_none(path, &self.secret) => {
@@ -206,7 +206,7 @@ impl<'t> Looking<'t> {
         predicate.holds(value).map_err(|unfit| Failure::unusable(format!("{path} of {address} {unfit}")))
     }
 
-    /// Fails where nothing that was seen answers what was asked.
+    /// Fails if no evaluated state could answer the question.
     fn check(&self, evaluated: usize) -> Result<(), Failure> {
         let Test::At(path, predicate) = self.test else { return Ok(()) };
         match &self.unfit {
@@ -224,7 +224,7 @@ impl<'t> Looking<'t> {
     }
 }
 
-/// Whether a command ends well that is given a state.
+/// Runs a command with a state on its standard input; returns `true` if it exits with 0.
 fn succeeds(command: &str, state: &Value) -> Result<bool, Failure> {
     let failed =
         |error: std::io::Error| Failure::unusable(format!("the command {command:?} failed: {error}"));
@@ -237,13 +237,13 @@ fn succeeds(command: &str, state: &Value) -> Result<bool, Failure> {
         .map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(state.to_string().as_bytes()) {
-            // It need not read all of it.
+            // The command need not read the whole state.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             written => written.map_err(failed)?,
         }
     }
     match child.wait().map_err(failed)?.code() {
-        // The shell's own: it cannot run the command, or does not find it.
+        // Exit codes of the shell: the command cannot be run, or was not found.
         None | Some(126 | 127) => Err(Failure::unusable(format!("the command {command:?} could not be run"))),
         code => Ok(code == Some(0)),
     }

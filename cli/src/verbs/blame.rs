@@ -1,4 +1,4 @@
-//! `blame`: who last wrote each part of a value.
+//! `blame`: shows which node last wrote each part of a value.
 
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ impl Blame {
         let redaction = Redaction::at(&source, &place)?;
         let secret = redaction.fields().clone();
         let state = secret_fields::state(&loaded, &secret)?;
-        // What is secret is blamed as a whole.
+        // A secret field is blamed as a whole.
         let path = secret_fields::field_of(&path, &secret).unwrap_or(path);
         if path.get(&state).is_none() {
             return Err(absent(&path, &state, &loaded));
@@ -82,7 +82,7 @@ impl Answer for Parts {
     }
 }
 
-/// Names the author of a value: nodes, and the item that one was given.
+/// Names the author of a value: its nodes, and the item that a node was given.
 fn by(author: &Author) -> String {
     let nodes: Vec<&str> = author.tasks.iter().map(|(_, node)| called(node)).collect();
     match (&*nodes, &author.item, author.source) {

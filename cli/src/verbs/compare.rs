@@ -1,4 +1,4 @@
-//! `compare`: two branches beside each other.
+//! `compare`: shows two branches side by side.
 
 use serde::Serialize;
 
@@ -34,21 +34,21 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
-    /// The newest checkpoint that both have.
+    /// The newest checkpoint that both branches share.
     #[serde(skip_serializing_if = "Option::is_none")]
     common: Option<Line>,
     a: Branch,
     b: Branch,
-    /// What leads from the state of A to that of B.
+    /// The differences from the state of A to that of B.
     state: Vec<Difference>,
 }
 
 #[derive(Debug, Serialize)]
 struct Branch {
     thread: ThreadId,
-    /// What it has of its own, oldest first; the first one is where it parts.
+    /// Its own checkpoints, oldest first; the first one is where the branches part.
     own: Vec<Line>,
-    /// What the model calls of these used.
+    /// The usage of the model calls of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<TokenUsage>,
 }

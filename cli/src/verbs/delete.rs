@@ -1,4 +1,4 @@
-//! `delete`: a thread goes.
+//! `delete`: deletes a thread.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! `diff`: what differs between two checkpoints.
+//! `diff`: shows the differences between two checkpoints.
 
 use serde::Serialize;
 
@@ -34,18 +34,18 @@ pub(crate) struct Diff {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Differences {
-    /// The older one, or the first that was named; none if that has no parent.
+    /// The older checkpoint, or the first argument; `None` if the checkpoint has no parent.
     from: Option<CheckpointId>,
     to: CheckpointId,
-    /// The names that their threads have for them.
+    /// The names of the checkpoints on their threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     from_names: Vec<CheckpointName>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     to_names: Vec<CheckpointName>,
     state: Vec<Difference>,
-    /// Effects on the way to `to`, since the newest checkpoint that is in the past of both.
+    /// The effects on the way to `to`, since the newest checkpoint that both share.
     effects: Vec<Effect>,
-    /// What those of them used that are model calls.
+    /// The usage of the model calls among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<TokenUsage>,
 }
@@ -74,7 +74,7 @@ fn parent(source: &Source, of: &CheckpointRef) -> Result<Option<CheckpointRef>, 
     Ok(line.get(1).map(|parent| CheckpointRef { thread: of.thread.clone(), id: parent.id }))
 }
 
-/// What differs between two states, as it may be shown.
+/// Returns the differences between two states, with secrets redacted.
 pub(super) fn states(
     source: &Source,
     from: Option<&CheckpointRef>,
@@ -98,7 +98,7 @@ fn effects(
 ) -> Result<(Vec<Effect>, Option<TokenUsage>), Failure> {
     let own = match from {
         None => 1,
-        // The usual case needs no walk to the beginning.
+        // In the usual case, the two branches need not be read.
         Some(from) if parent(source, to)?.is_some_and(|parent| parent.id == from.id) => 1,
         Some(from) => {
             let line = |place: &CheckpointRef| source.reader.history(&place.thread, &place.at(), usize::MAX);
@@ -111,7 +111,7 @@ fn effects(
         false => Redaction::default(),
     };
     let mut all = Vec::new();
-    // What led to a checkpoint was done on top of its parent.
+    // The effects that led to a checkpoint are stored with its parent.
     for base in steps.iter().skip(1).rev() {
         let checkpoint = &base.checkpoint;
         let tasks = checkpoint.frontier.tasks.iter();

@@ -1,4 +1,4 @@
-//! `du`: what fills a file.
+//! `du`: shows the disk usage of a file.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(crate) enum Filled {
 pub(crate) struct OfFile {
     #[serde(flatten)]
     usage: Usage,
-    /// The names of the threads of subgraphs, by their ids.
+    /// The names of subgraphs' threads, by their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     names: BTreeMap<ThreadId, String>,
 }
@@ -96,7 +96,7 @@ fn of_thread(source: &Source, usage: Usage, name: &str) -> Result<OfThread, Fail
         bytes: usage.bytes,
     });
     let subgraphs = below.collect();
-    // A thread that was made since.
+    // The thread may have been created since.
     let usage = own.into_iter().next();
     let usage = usage.ok_or_else(|| Failure::nothing(format!("there is no thread {name}")))?;
     Ok(OfThread { usage, name: source.name_below(&thread), subgraphs })

@@ -1,4 +1,4 @@
-//! `edit`: an edited state as a new checkpoint.
+//! `edit`: stores an edited state as a new checkpoint.
 
 mod as_node;
 
@@ -73,13 +73,13 @@ pub(crate) struct Edited {
     checkpoint: CheckpointId,
     /// The checkpoint that was edited.
     from: CheckpointId,
-    /// Whether it was an older one of the thread, so that the edit begins a branch.
+    /// `true` if that was not the latest checkpoint of the thread, so the edit begins a branch.
     branch: bool,
-    /// Whether the thread is new.
+    /// `true` if the thread is new.
     new_thread: bool,
     step: i64,
     state: Vec<Difference>,
-    /// Whether the state changes only when the other tasks of the superstep are done.
+    /// `true` if the state changes only when the other tasks of the superstep have finished.
     pending: bool,
     next: Vec<NodeName>,
 }
@@ -107,7 +107,7 @@ impl Edit {
 
         let on_head = to.head == Some(place.id);
         if !on_head {
-            // What was done on top of it is another branch's.
+            // Work on top of an older checkpoint belongs to another branch.
             loaded.results.clear();
             loaded.failures.clear();
             loaded.asks.clear();
@@ -151,7 +151,7 @@ impl Edit {
         Ok(Edited { thread, checkpoint: id, from: place.id, branch, new_thread, step, state, pending, next })
     }
 
-    /// The fields that the assignments change, and the whole state with them.
+    /// Applies the assignments; returns the changed fields and the whole state.
     fn edited(
         &self,
         loaded: &Loaded,
@@ -199,7 +199,7 @@ impl Edit {
         Ok(State { fields, whole })
     }
 
-    /// The field that an assignment is to.
+    /// Returns the field that an assignment changes.
     fn field(&self, loaded: &Loaded, set: &Assignment<'_>) -> Result<FieldId, Failure> {
         let schema = &loaded.schema;
         let names = schema.fields.iter().map(|field| field.name.as_str());
@@ -221,7 +221,7 @@ impl Edit {
     }
 }
 
-/// A state that was edited.
+/// An edited state.
 struct State {
     /// The fields that changed.
     fields: Vec<(FieldId, Json)>,
@@ -230,7 +230,7 @@ struct State {
 
 const NULL: &str = "null";
 
-/// What kind of JSON a value is.
+/// Returns the kind of a JSON value.
 fn kind(value: &Json) -> &'static str {
     match value.as_str().trim_start().as_bytes().first() {
         Some(b'{') => "an object",
@@ -242,7 +242,7 @@ fn kind(value: &Json) -> &'static str {
     }
 }
 
-/// The graph that a checkpoint was planned with.
+/// Returns the graph that a checkpoint was planned with.
 fn stored_graph(source: &Source, place: &CheckpointRef) -> Result<Json, Failure> {
     let stored = source.reader.topology(&place.thread, &place.at())?;
     stored.ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))

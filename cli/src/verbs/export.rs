@@ -1,4 +1,4 @@
-//! `export`: a thread as a document.
+//! `export`: writes a thread as a JSON document.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -78,7 +78,7 @@ impl Export {
     }
 }
 
-/// Writes a file that is not there yet.
+/// Writes a new file. Fails if the file exists.
 fn write(to: &Path, text: &str) -> Result<(), Failure> {
     let created = OpenOptions::new().write(true).create_new(true).open(to);
     let written = created.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -104,7 +104,7 @@ impl Answer for Exported {
     }
 }
 
-/// What is said of an export that was redacted.
+/// Returns the note for an export that was redacted.
 pub(super) fn without_secrets(redacted: bool) -> &'static str {
     if redacted { ", without secrets" } else { "" }
 }

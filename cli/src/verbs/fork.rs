@@ -1,4 +1,4 @@
-//! `fork`: another way on from a checkpoint.
+//! `fork`: begins a branch at a checkpoint.
 
 use serde::Serialize;
 
@@ -36,11 +36,11 @@ pub(crate) struct Fork {
 #[derive(Debug, Serialize)]
 pub(crate) struct Forked {
     thread: ThreadId,
-    /// The latest checkpoint of the thread: a copy if it is a branch.
+    /// The latest checkpoint of the thread; a copy if `branch` is `true`.
     checkpoint: CheckpointId,
-    /// The checkpoint that it goes on from.
+    /// The checkpoint at which it begins.
     from: CheckpointId,
-    /// Whether it is a branch of the thread that was there, and not a thread of its own.
+    /// `true` for a branch of the same thread, `false` for a new thread.
     branch: bool,
     step: i64,
     next: Vec<NodeName>,
@@ -92,7 +92,7 @@ impl Answer for Forked {
     }
 }
 
-/// What its program would run.
+/// Shows the nodes that are next.
 pub(super) fn show_next(page: &mut Page, next: &[NodeName]) {
     match next {
         [] => page.line([plain("nothing is next")]),

@@ -85,7 +85,7 @@ impl Gc {
         Ok(retention)
     }
 
-    /// The threads that a name or a pattern means: at least one.
+    /// Returns the threads that match a name or a pattern. Fails if there are none.
     fn meant(&self, name: &str) -> Result<Vec<ThreadId>, Failure> {
         let source = Source::open(&self.file)?;
         let all = source.reader.threads()?.into_iter().map(|thread| thread.thread);
@@ -124,7 +124,7 @@ impl Answer for Gone {
         let less = bytes.cast_signed() + texts;
         let size = match less {
             0.. => format!(" ({less} bytes)"),
-            // Folded into one, the changes of a field may be longer.
+            // Merging the changes of a field may make them longer.
             _ => format!(" (what stays takes {} bytes more)", less.unsigned_abs()),
         };
         page.line([plain(format!("{how} {told}")), span(DIM, size)]);

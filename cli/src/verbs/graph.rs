@@ -1,4 +1,4 @@
-//! `graph`: the wiring that a thread last ran with.
+//! `graph`: shows the graph that a thread last ran with.
 
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl Answer for Drawing {
             Form::Mermaid => self.graph.mermaid(),
             Form::Dot => self.graph.dot(),
         };
-        // A drawing is for another program: nothing of it is cut.
+        // A drawing is for another program, so none of it is cut.
         page.look.width = None;
         drawing.lines().for_each(|line| page.line([plain(line)]));
     }

@@ -1,4 +1,4 @@
-//! `grep`: a search over everything.
+//! `grep`: searches the contents of all threads.
 
 use std::collections::HashSet;
 
@@ -54,7 +54,7 @@ struct Found {
     /// The part of the text that matches.
     #[serde(rename = "match")]
     matched: String,
-    /// The place at which it begins, in bytes.
+    /// The byte offset at which it begins.
     #[serde(skip)]
     at: usize,
 }
@@ -86,7 +86,7 @@ impl Grep {
         Ok(Matches { matches })
     }
 
-    /// The threads that are searched, each before the subgraphs that it ran.
+    /// Returns the threads to search, each before the subgraphs that it ran.
     fn threads(&self, source: &Source) -> Result<Vec<ThreadId>, Failure> {
         let (mut threads, root): (Vec<ThreadId>, _) = match &self.thread {
             Some(name) => {
@@ -100,7 +100,7 @@ impl Grep {
         Ok(threads)
     }
 
-    /// What is found in a checkpoint and its past, with the threads that wrote it.
+    /// Returns the matches in a checkpoint and its past, with the threads that wrote them.
     fn on_branch(
         &self,
         source: &Source,
@@ -127,7 +127,7 @@ impl Grep {
     }
 }
 
-/// The ends of a thread's branches: its latest checkpoint, and those of its own that nothing continues.
+/// Returns the ends of a thread's branches: its latest checkpoint, and those of its own without a successor.
 fn ends(source: &Source, thread: &ThreadId) -> Result<Vec<CheckpointId>, Failure> {
     let head = source.reader.history(thread, &At::Head, 1)?;
     let tree = source.reader.lineage(thread)?;
@@ -139,7 +139,7 @@ fn ends(source: &Source, thread: &ThreadId) -> Result<Vec<CheckpointId>, Failure
     Ok(ends)
 }
 
-/// The text that was found; where there is no room for it, from shortly before the match on.
+/// Returns the text of a match; the short form begins shortly before the match.
 fn text(found: &Match, at: usize) -> Cell {
     let what = if found.part == Part::Key { "the key " } else { "" };
     Cell::or(
@@ -148,7 +148,7 @@ fn text(found: &Match, at: usize) -> Cell {
     )
 }
 
-/// The number of letters that are shown before a match.
+/// The number of characters that are shown before a match.
 const BEFORE: usize = 12;
 
 impl Answer for Matches {

@@ -1,4 +1,4 @@
-//! `import`: a thread from a document.
+//! `import`: stores a thread from a JSON document.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -47,7 +47,7 @@ pub(crate) struct Imported {
     imported: ThreadId,
     checkpoints: usize,
     redacted: bool,
-    /// Whether the checkpoint file is a new one.
+    /// `true` if the checkpoint file was created.
     created: bool,
 }
 
@@ -110,7 +110,7 @@ fn read(from: &Path) -> Result<Export, Failure> {
     })
 }
 
-/// Reads no more than it takes to see that there is too much of it.
+/// Reads a document up to one byte more than the size limit, so that a longer one is noticed.
 fn bounded(from: impl Read) -> io::Result<String> {
     let most = SizeLimits::default().of_document().most_bytes();
     io::read_to_string(from.take(most as u64 + 1))

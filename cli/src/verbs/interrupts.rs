@@ -1,4 +1,4 @@
-//! `interrupts`: what waits for an answer.
+//! `interrupts`: lists the open questions of all threads.
 
 use serde::Serialize;
 

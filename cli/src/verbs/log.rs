@@ -1,4 +1,4 @@
-//! `log`: what happened, newest first.
+//! `log`: lists the checkpoints of a thread, newest first.
 
 mod nested;
 mod rows;
@@ -55,7 +55,7 @@ pub(crate) struct History {
     /// With `--depth`: the subgraphs of the tasks that are next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     next_subgraphs: Vec<Nested>,
-    /// Whether there are older ones.
+    /// `true` if there are older ones.
     more: bool,
     #[serde(skip)]
     graph: bool,
@@ -68,7 +68,7 @@ pub(crate) struct History {
 struct Drawn {
     #[serde(flatten)]
     line: Line,
-    /// With `--graph`: the lane that it stands in, from 0.
+    /// With `--graph`: the lane of the checkpoint, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     lane: Option<usize>,
     #[serde(skip)]
@@ -112,7 +112,7 @@ impl Log {
     }
 }
 
-/// All branches of the tree that a thread is part of. Those of a subgraph's thread are not known, only its own line.
+/// Returns all branches of the tree that a thread belongs to. For a subgraph's thread, only its own past is known.
 fn drawn(
     source: &Source,
     thread: &ThreadId,
@@ -131,7 +131,8 @@ fn drawn(
     Ok((checkpoints, tree.len() > limit))
 }
 
-/// The line of a checkpoint of the tree, read from its own thread, or, if that was deleted, from the one asked for.
+/// Returns the line of a checkpoint of the tree, read from its own thread; if that was deleted, from the requested
+/// thread.
 fn line_of(source: &Source, summary: Summary, asked: &ThreadId, known: &Known) -> Result<Line, Failure> {
     let at = At::Id(summary.id);
     for thread in [&summary.thread, asked] {
@@ -154,7 +155,7 @@ impl Answer for History {
     }
 }
 
-/// How a checkpoint came about, in a word.
+/// Returns one word for the origin of a checkpoint.
 pub(super) fn source_name(source: Origin) -> &'static str {
     match source {
         Origin::Input => "input",

@@ -1,4 +1,4 @@
-//! `migrate`: an older format becomes today's.
+//! `migrate`: upgrades a file to the current format.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The verbs, each with its arguments, its answer, and what that looks like.
+//! The verbs, each with its arguments, its answer, and the text of that for people.
 
 mod backup;
 mod bisect;

@@ -1,4 +1,4 @@
-//! `name`: what checkpoints are called.
+//! `name`: names checkpoints.
 
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ pub(crate) struct Name {
 #[derive(Debug, Serialize)]
 pub(crate) struct Names {
     thread: ThreadId,
-    /// By name.
+    /// The names, sorted.
     names: Vec<Named>,
 }
 
@@ -50,7 +50,7 @@ struct Named {
     name: CheckpointName,
     id: CheckpointId,
     step: i64,
-    /// When it was made, in the form of RFC 3339.
+    /// The time of the checkpoint, in RFC 3339.
     at: String,
 }
 

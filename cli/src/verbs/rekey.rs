@@ -1,4 +1,4 @@
-//! `rekey`: other keys for a file, or none.
+//! `rekey`: encrypts a file, changes its keys, or decrypts it.
 
 use std::time::Duration;
 

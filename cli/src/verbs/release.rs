@@ -1,4 +1,4 @@
-//! `release`: a thread is taken away from who holds it.
+//! `release`: revokes the lease of a thread.
 
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ impl Release {
         let source = Source::open(&self.file)?;
         let held = source.reader.leases()?.into_iter().find(|lease| lease.thread.as_str() == self.thread);
         let thread = match held {
-            // It need not have a checkpoint yet.
+            // The thread may not have a checkpoint yet.
             Some(lease) => lease.thread,
             None => source.thread(&self.thread)?.thread,
         };

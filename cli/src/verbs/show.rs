@@ -1,4 +1,4 @@
-//! `show`: one checkpoint.
+//! `show`: shows a checkpoint.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(crate) struct Show {
     messages: bool,
 }
 
-/// Lines of a state that a terminal shows.
+/// The maximum number of lines of a state on a terminal.
 const LINES: usize = 40;
 
 #[derive(Debug, Serialize)]
@@ -60,13 +60,13 @@ pub(crate) struct Whole {
     state: Value,
     tasks: Vec<Ran>,
     next_tasks: Vec<Planned>,
-    /// What the tasks that are next have asked.
+    /// The questions of the tasks that are next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     questions: Vec<Question>,
-    /// The effects that they have had.
+    /// The effects of those tasks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     effects: Vec<Effect>,
-    /// Who holds the thread, if somebody does.
+    /// The lease of the thread, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -84,7 +84,7 @@ struct Ran {
     route: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     targets: Vec<NodeName>,
-    /// The failure that its error handler dealt with.
+    /// The failure that its error handler handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     handled: Option<ErrorReport>,
     /// The name of the thread of the subgraph that it ran.
@@ -105,14 +105,14 @@ struct Planned {
     node: NodeName,
     id: TaskId,
     status: Progress,
-    /// The item of `each`. The input of a run is not shown: it is the writes of START.
+    /// The item of `each`. The input of a run is omitted, because it equals the writes of START.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     attempts: Option<u32>,
-    /// The name of the thread of its subgraph, once that has begun.
+    /// The name of the thread of its subgraph, once that has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     subgraph: Option<String>,
 }
@@ -120,7 +120,7 @@ struct Planned {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Progress {
-    /// Nothing is known of it.
+    /// Nothing is recorded of it.
     Planned,
     /// Its result waits for the other tasks of the superstep.
     Finished,
@@ -155,7 +155,7 @@ impl Show {
     }
 }
 
-/// The conversations of a state, without the texts of secret fields.
+/// Returns the conversations of a state, with secrets redacted.
 fn transcript(loaded: &Loaded, redaction: &Redaction, path: &Path) -> Result<Transcript, Failure> {
     let mut state = secret_fields::state(loaded, redaction.fields())?;
     redaction.texts().hide_value(&mut state);
@@ -169,7 +169,7 @@ fn transcript(loaded: &Loaded, redaction: &Redaction, path: &Path) -> Result<Tra
     Err(Failure::nothing(format!("there is no list of messages in {whose} of checkpoint {id}")))
 }
 
-/// There is nothing at a path of a state.
+/// Returns the error for a path without a value.
 pub(super) fn absent(path: &Path, state: &Value, loaded: &Loaded) -> Failure {
     let fields: Vec<&str> = state.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let id = loaded.checkpoint.id;
@@ -240,7 +240,7 @@ fn whole(
     })
 }
 
-/// Names the subgraphs of tasks that a thread planned on a checkpoint, by the tasks' positions.
+/// Returns the names of the subgraphs of tasks that a thread planned on a checkpoint, by the tasks' positions.
 fn subgraphs(
     source: &Source,
     thread: &ThreadId,
@@ -357,7 +357,7 @@ impl Planned {
     }
 }
 
-/// Shows JSON, and on a terminal no more of it than fits on one.
+/// Shows JSON; on a terminal, at most `LINES` lines unless `all` is set.
 fn show_json(page: &mut Page, value: &Value, indent: &str, all: bool) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
     let text = escape_json(&text);

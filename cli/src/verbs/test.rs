@@ -1,4 +1,4 @@
-//! `test`: what led to a checkpoint, as a Rust test.
+//! `test`: writes a Rust test of the steps that led to a checkpoint.
 
 use std::path::{Path, PathBuf};
 
@@ -45,20 +45,20 @@ pub(crate) struct Written {
     thread: ThreadId,
     checkpoint: CheckpointId,
     graph: NodeName,
-    /// The checkpoint that the test begins at.
+    /// The checkpoint at which the test begins.
     from: CheckpointId,
     supersteps: usize,
     /// The file with the recordings.
     #[serde(skip_serializing_if = "Option::is_none")]
     cassette: Option<PathBuf>,
-    /// The secret fields, which the test says nothing of.
+    /// The secret fields, whose values the test does not contain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<String>,
     /// The test, as Rust code.
     code: String,
 }
 
-/// What the test is about.
+/// The steps that the test covers.
 struct Turn<'t> {
     begin: &'t Loaded,
     end: &'t Loaded,
@@ -100,7 +100,7 @@ impl Test {
         })
     }
 
-    /// The checkpoint that the test begins at. `past` begins with the one that it comes to.
+    /// Returns the checkpoint at which the test begins. The first of `past` is the one that it ends with.
     fn begin(&self, past: &[StepRecord]) -> Result<CheckpointId, Failure> {
         let (end, before) = past.split_first().ok_or_else(|| Failure::nothing("the checkpoint is gone"))?;
         if end.checkpoint.source != Cause::Loop {
@@ -118,7 +118,7 @@ impl Test {
         let begins = |step: &&StepRecord| self.step || step.checkpoint.source != Cause::Loop;
         let begin = before.iter().position(|step| begins(&step)).or(before.len().checked_sub(1));
         let begin = begin.ok_or_else(|| Failure::nothing("what came before the checkpoint is gone"))?;
-        // Of a pruned one only the state is left: the turn is told from the next on.
+        // A pruned checkpoint has only its state left, so the test begins with the one after it.
         let begin = match before[begin].checkpoint.source {
             Cause::Pruned => begin.checked_sub(1),
             _ => Some(begin),
@@ -153,7 +153,7 @@ impl Test {
     }
 }
 
-/// The writes of the input that waits at a checkpoint.
+/// Returns the writes of the pending input at a checkpoint.
 fn input(begin: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
     let start = begin.checkpoint.frontier.tasks.iter().find(|task| task.node.is_start());
     let writes: Vec<LoggedWrite> = match start.and_then(|task| task.input.as_ref()) {
@@ -167,7 +167,8 @@ fn input(begin: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
     named.collect()
 }
 
-/// What is next at a checkpoint. Where subgraphs go on that keep their state is on threads that the test does not have.
+/// Returns the tasks that are next at a checkpoint, without the kept states of subgraphs: those are on threads that the
+/// test does not have.
 fn frontier(begin: &Loaded) -> Frontier {
     Frontier { kept: Vec::new(), ..begin.checkpoint.frontier.clone() }
 }
@@ -176,7 +177,7 @@ fn secret_fields(of: &Loaded, fields: &SecretFields) -> Vec<String> {
     of.schema.fields.iter().filter(|field| fields.has(field)).map(|field| field.name.clone()).collect()
 }
 
-/// A path as it is written in a program for every system.
+/// Returns a path with `/` as the separator, which works on every system.
 fn slashed(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }

@@ -1,4 +1,4 @@
-//! `threads`: what is in the file.
+//! `threads`: lists the threads of a file.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(crate) struct Threads {
 #[derive(Debug, Serialize)]
 pub(crate) struct Listed {
     threads: Vec<Thread>,
-    /// What cannot be read.
+    /// The threads that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damaged>,
     /// The number of threads of subgraphs that are not listed.
@@ -49,10 +49,10 @@ pub(crate) struct Listed {
     hidden: usize,
 }
 
-/// A thread of which nothing else can be told.
+/// A thread that cannot be read.
 #[derive(Debug, Serialize)]
 struct Damaged {
-    /// What it is called, where that can be read.
+    /// Its name, if that can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<ThreadId>,
     problem: String,
@@ -69,17 +69,17 @@ struct Thread {
     step: i64,
     head: CheckpointId,
     next: Vec<NodeName>,
-    /// How many questions are open.
+    /// The number of open questions.
     questions: usize,
-    /// How many checkpoints are its own.
+    /// The number of its own checkpoints.
     checkpoints: u64,
-    /// How many of them nothing continues.
+    /// The number of those without a successor.
     branches: u64,
     bytes: u64,
-    /// Who holds it, if somebody does.
+    /// The lease of the thread, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
-    /// When the latest was made.
+    /// The time of its latest checkpoint.
     at: String,
     /// The first input, shortened and without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ impl Threads {
     }
 }
 
-/// Facts about all threads, beside their heads.
+/// Data about all threads, besides their heads.
 struct Listing<'s> {
     source: &'s Source,
     sizes: BTreeMap<ThreadId, ThreadSize>,
@@ -173,7 +173,7 @@ impl<'s> Listing<'s> {
         })
     }
 
-    /// Returns the first input of a thread; none where it is damaged, which `verify` reports.
+    /// Returns the first input of a thread; `None` if the thread is damaged, which `verify` reports.
     fn input(&self, thread: &ThreadId) -> Result<Option<String>, Failure> {
         let Some(first) = self.firsts.get(thread) else { return Ok(None) };
         match self.source.reader.steps(thread, &At::Id(*first), 1) {
@@ -224,7 +224,7 @@ impl Answer for Listed {
         }
     }
 
-    /// Not all could be told of.
+    /// Returns [`Exit::No`] if a thread could not be read.
     fn exit(&self) -> Exit {
         if self.damaged.is_empty() { Exit::Fine } else { Exit::No }
     }

@@ -1,4 +1,4 @@
-//! `vacuum`: free pages go back.
+//! `vacuum`: returns free pages to the file system.
 
 use std::time::Duration;
 

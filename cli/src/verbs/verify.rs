@@ -1,4 +1,4 @@
-//! `verify`: whether a file is sound.
+//! `verify`: checks a file for damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,14 +43,14 @@ impl Verify {
     }
 }
 
-/// Names the subgraphs' threads in the findings, as far as a damaged file says them.
+/// Names the subgraphs' threads in the findings, as far as a damaged file has their names.
 fn names(file: &FileArgument, verified: &Verified) -> BTreeMap<ThreadId, String> {
     let threads: BTreeSet<&ThreadId> =
         verified.findings.iter().filter_map(|found| found.thread.as_ref()).collect();
     if !threads.iter().any(|thread| thread.is_below()) {
         return BTreeMap::new();
     }
-    // Findings are told with or without names.
+    // Findings are shown with or without names.
     let Ok(source) = Source::open(file) else { return BTreeMap::new() };
     threads.into_iter().filter_map(|thread| Some((thread.clone(), source.name_below(thread)?))).collect()
 }

@@ -1,4 +1,4 @@
-//! `why`: what made a task run.
+//! `why`: shows why a task ran.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub(crate) struct Why {
 #[serde(transparent)]
 pub(crate) struct Output(
     Reasons,
-    /// Whether what led there was pruned.
+    /// `true` if earlier steps were pruned.
     #[serde(skip)]
     bool,
 );
@@ -40,7 +40,7 @@ impl Why {
         let place = source.place(&self.checkpoint)?;
         let node = if self.node == "START" { "__start__" } else { &self.node };
         let past = source.past(&place)?;
-        // Of a pruned checkpoint only the state is left.
+        // Only the state of a pruned checkpoint is left.
         let is_cut = |at: usize| past.get(at).is_some_and(|step| step.checkpoint.source == Origin::Pruned);
         let reasons = why(&past, &node.into()).map_err(|none| {
             if is_cut(1) && none.nodes.iter().any(|ran| ran.as_str() == node) {
@@ -59,7 +59,7 @@ impl Why {
     }
 }
 
-/// The ways that led to a task, the same one only once.
+/// Joins the edges that led to a task; a repeated one is listed once.
 fn ways(ways: &[Via]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for way in ways {

@@ -36,7 +36,7 @@ impl CallbackConfig {
         }
     }
 
-    /// Names the agent, for those who watch several.
+    /// Names the agent, to distinguish it from others.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -50,15 +50,15 @@ impl CallbackConfig {
         self
     }
 
-    /// Sets the maximum number of times that the model is asked in a run; it is asked once in any case. An input may
-    /// override it for its thread by writing the field.
+    /// Sets the maximum number of model calls in a run; at least one is always made. An input may override it for its
+    /// thread by writing the field.
     #[must_use]
     pub fn max_iterations(mut self, iterations: u32) -> Self {
         self.max_iterations = iterations;
         self
     }
 
-    /// Says how the model is to answer.
+    /// Sets the settings of model calls.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;

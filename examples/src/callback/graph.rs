@@ -24,14 +24,14 @@ use superstep::nodes::tool::ExecutionPolicy;
 ///
 /// The text of the model before it calls tools, each call and each result are events:
 /// [`AgentEvent`](superstep::nodes::node::AgentEvent)s, or [`AgentCallbacks`](superstep::nodes::node::AgentCallbacks).
-/// At the limit the last calls are not made, and the run ends with the messages so far:
-/// [`CallbackState::exit`] tells.
+/// At the limit the last calls are not made, and the run ends with the messages so far; [`CallbackState::exit`] reports
+/// it.
 ///
-/// A model that limits the rate of calls is asked again after 2, 4 and 8 seconds, or after the time that it asks for if
-/// that is longer; if that fails, the run fails with its error. Other errors fail the run at once.
+/// After an error about its rate limit, the model is called again after 2, 4 and 8 seconds, or after the time that the
+/// provider requests if that is longer; then the run fails with the error. Other errors fail the run at once.
 ///
 /// # Errors
-/// Never fails with this wiring; the type is that of every graph's compilation.
+/// Never with this wiring; compiling any graph returns this type.
 pub fn callback(config: CallbackConfig) -> Result<Graph<CallbackState>, BuildError> {
     CallbackGraph::<()>::new(config).graph.compile()
 }
@@ -48,7 +48,7 @@ pub struct CallbackGraph<C = ()> {
 }
 
 impl<C: Send + Sync + 'static> CallbackGraph<C> {
-    /// The name of the graph: what threads remember.
+    /// The name of the graph, which is stored with threads.
     pub const NAME: &'static str = "callback";
 
     /// Makes the nodes and wires them.
@@ -82,7 +82,7 @@ impl<C: Send + Sync + 'static> CallbackGraph<C> {
     }
 }
 
-/// When a model that limits the rate of calls is asked again.
+/// Returns the retries after an error about a rate limit.
 fn patience() -> Retry {
     let limits_rate = |error: &ModelError| matches!(error, ModelError::RateLimited { .. });
     Retry::exponential(4).initial(Duration::from_secs(2)).without_jitter().only_if(limits_rate)

@@ -9,8 +9,7 @@ use superstep::nodes::message::{AiMessage, Message};
 use superstep::nodes::model::{TokenCounter, Usage};
 use superstep::nodes::node::CallCost;
 
-/// The cost of an iteration: of its model call, and of the tool calls that the model asked for. The costs of a run can
-/// be summed.
+/// The cost of an iteration: of its model call, and of the tool calls in the reply. The costs of a run can be summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IterationCost {
@@ -58,7 +57,7 @@ impl CallbackState {
                 _ => begin.message += counter.content(message.content()),
             }
         }
-        // The calls of the last run are the last ones.
+        // The calls of the last run are at the end.
         let mut costs = self.calls.iter().rev();
         for iteration in iterations.iter_mut().rev() {
             for cost in costs.by_ref() {
@@ -87,7 +86,7 @@ impl AddedTokens {
 }
 
 impl Sum for IterationCost {
-    /// Adds up the costs. A sum that is too large for its type becomes the largest value of that type.
+    /// Adds up the costs. A sum saturates at the largest value of its type.
     fn sum<I: Iterator<Item = Self>>(iterations: I) -> Self {
         iterations.fold(Self::default(), |sum, more| Self {
             usage: plus(sum.usage, more.usage),

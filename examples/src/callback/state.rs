@@ -50,7 +50,7 @@ pub enum CallbackExit {
     CutShort,
 }
 
-/// A call that the model asked for, and what came of it.
+/// A tool call of the model, and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnsweredCall<'s> {
     /// The call.
@@ -80,7 +80,7 @@ impl CallbackState {
         Self::update().message(message.into()).iteration(0)
     }
 
-    /// The messages of the last run, from what the user said; none until the model has answered.
+    /// Returns the messages of the last run, beginning with the user's; none until the model has answered.
     pub(super) fn last_run(&self) -> &[Message] {
         if self.iteration == 0 {
             return &[];
@@ -96,12 +96,12 @@ impl CallbackState {
         })
     }
 
-    /// Returns the last text of the agent: its answer, or at the limit an intermediate text.
+    /// Returns the last text of the agent: its answer, or an intermediate text if the limit was reached.
     pub fn final_text(&self) -> String {
         self.last_reply().map(|reply| reply.content.to_text().into_owned()).unwrap_or_default()
     }
 
-    /// Returns the reason why the last run ended; `None` if it has not.
+    /// Returns the reason why the last run ended; `None` if it has not ended.
     pub fn exit(&self) -> Option<CallbackExit> {
         let asks = !self.last_reply()?.tool_calls.is_empty();
         match (asks, &self.stop) {
@@ -113,14 +113,14 @@ impl CallbackState {
         }
     }
 
-    /// The calls of the last run that were answered, in order.
+    /// Returns the calls of the last run that were answered, in order.
     pub fn tool_calls(&self) -> Vec<AnsweredCall<'_>> {
         let (mut answered, mut open) = (Vec::new(), Vec::new());
         for message in self.last_run() {
             match message {
                 Message::Ai(reply) => open = reply.tool_calls.iter().collect(),
                 Message::Tool(result) => {
-                    // Of calls with the same id the first comes first, as do their results.
+                    // Calls with the same id are matched with their results in order.
                     if let Some(at) = open.iter().position(|call| call.id == result.tool_call_id) {
                         answered.push(AnsweredCall { call: open.remove(at), result });
                     }
@@ -131,7 +131,7 @@ impl CallbackState {
         answered
     }
 
-    /// Returns the whole conversation, from the instructions.
+    /// Returns the whole conversation, beginning with the instructions.
     pub fn history(&self) -> Vec<Message> {
         let system = (!self.system.is_empty()).then(|| Message::system("system", self.system.as_str()));
         system.into_iter().chain(self.messages.iter().cloned()).collect()

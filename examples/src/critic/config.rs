@@ -22,8 +22,8 @@ pub struct CriticConfig {
 }
 
 impl CriticConfig {
-    /// Takes a model and a knowledge base, and the default settings, of which those that name a model and a knowledge
-    /// base are not looked at.
+    /// Takes a model and a knowledge base, and the default settings. The settings that name a model and a knowledge
+    /// base are ignored.
     pub fn new(model: impl ChatModel, knowledge: KnowledgeBase) -> Self {
         Self {
             model: Arc::new(model),
@@ -34,18 +34,18 @@ impl CriticConfig {
         }
     }
 
-    /// Makes what the environment asks for: see [`CriticSettings`].
+    /// Makes the configuration from the environment: see [`CriticSettings`].
     ///
     /// # Errors
-    /// When a variable is not usable, and as [`open`](Self::open).
+    /// If a variable is invalid, and as [`open`](Self::open).
     pub fn from_env() -> Result<Self, OpenCriticError> {
         Self::open(CriticSettings::from_env()?)
     }
 
-    /// Makes what the settings ask for: the model, and the knowledge base with documents in it.
+    /// Makes the configuration from settings. Opens the model, and the knowledge base, which must have documents.
     ///
     /// # Errors
-    /// When a setting is not usable, a key is missing, or nothing was ingested yet. No request was made then.
+    /// If a setting is invalid, a key is missing, or nothing was ingested yet. No request was made then.
     pub fn open(settings: CriticSettings) -> Result<Self, OpenCriticError> {
         settings.check()?;
         let model = settings.model.open()?;
@@ -54,31 +54,31 @@ impl CriticConfig {
         Ok(Self { settings, ..Self::new(model, knowledge) })
     }
 
-    /// Takes another model.
+    /// Replaces the model.
     #[must_use]
     pub fn model(mut self, model: impl ChatModel) -> Self {
         self.model = Arc::new(model);
         self
     }
 
-    /// Takes other settings, but for those that name a model and a knowledge base.
+    /// Replaces the settings, except those that name a model and a knowledge base.
     ///
     /// # Errors
-    /// When one is not usable.
+    /// If a setting is invalid.
     pub fn settings(mut self, settings: CriticSettings) -> Result<Self, SettingError> {
         settings.check()?;
         self.settings = settings;
         Ok(self)
     }
 
-    /// Says how the model is to answer.
+    /// Sets the settings of model calls.
     #[must_use]
     pub fn model_settings(mut self, settings: Settings) -> Self {
         self.model_settings = settings;
         self
     }
 
-    /// Sets when and how often a failed model call is tried again; never if nothing is said.
+    /// Sets the retries of failed model calls. The default is none.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = Some(retry);
@@ -87,11 +87,11 @@ impl CriticConfig {
 }
 
 impl CriticSettings {
-    /// Opens the knowledge base, to ingest documents into it. The file is made if it is not there, and so are the
-    /// folders that it is in.
+    /// Opens the knowledge base, to ingest documents into it. The file and its folders are created if they do not
+    /// exist.
     ///
     /// # Errors
-    /// When a setting is not usable, a key is missing, or the file cannot be made.
+    /// If a setting is invalid, a key is missing, or the file cannot be created.
     pub fn knowledge(&self) -> Result<KnowledgeBase, OpenCriticError> {
         self.check()?;
         let embedder = self.embedder.open()?;

@@ -19,10 +19,10 @@ pub struct Critique {
     pub token_usage: TokenUsage,
     /// The tokens used by the last call.
     pub last_call: TokenUsage,
-    /// The calls by model, of which the [cost](Ledger::cost) is made.
+    /// The calls by model, from which the [cost](Ledger::cost) is computed.
     #[serde(default)]
     pub ledger: Ledger,
-    /// The stop reason: a critique that was cut off looks like a short one.
+    /// The stop reason, which distinguishes a critique that was cut off from a short one.
     #[serde(default)]
     pub stop: Option<StopReason>,
 }
@@ -31,11 +31,11 @@ pub struct Critique {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
-    /// Tokens read.
+    /// The tokens of requests.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// The tokens of replies.
     pub output_tokens: u64,
-    /// Both together.
+    /// The sum of both.
     pub total_tokens: u64,
 }
 
@@ -43,7 +43,7 @@ impl Critique {
     /// Reads the critique of a state whose run has ended.
     ///
     /// # Errors
-    /// When a tool has ended it, or the model said nothing in the end.
+    /// If a tool ended the critique, or the last reply of the model has no text.
     pub fn of(state: &CriticState) -> Result<Self, CriticError> {
         if let Some(CriticExit::ToolFailed { tool, reason }) = state.exit() {
             return Err(CriticError::ToolFailed { tool, reason });

@@ -19,16 +19,16 @@ pub enum OpenCriticError {
     /// A setting is not usable. Correct it.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The model cannot be had: its key is missing, say.
+    /// The model cannot be opened; for example, its key is missing.
     #[error(transparent)]
     Model(#[from] OpenModelError),
-    /// The embedder cannot be had.
+    /// The embedder cannot be opened.
     #[error(transparent)]
     Embedder(#[from] OpenEmbedderError),
-    /// The knowledge base cannot be used; where nothing was ingested into it, ingest something first.
+    /// The knowledge base cannot be used. If nothing was ingested into it, ingest documents first.
     #[error(transparent)]
     Knowledge(#[from] KnowledgeError),
-    /// The folder for the knowledge base cannot be made.
+    /// The folder for the knowledge base cannot be created.
     #[error("the folder `{}` cannot be made: {source}", path.display())]
     Folder {
         /// The folder.
@@ -42,7 +42,7 @@ pub enum OpenCriticError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CriticError {
-    /// There is no critic.
+    /// The critic cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenCriticError),
     /// A requested setting is not usable.
@@ -51,22 +51,22 @@ pub enum CriticError {
     /// The photograph cannot be used.
     #[error(transparent)]
     Image(#[from] ImageFileError),
-    /// The path of the photograph is no text, as states are. Give the file another name.
+    /// The path of the photograph is not valid UTF-8, so a state cannot store it. Rename the file.
     #[error("the path `{}` is no text", path.display())]
     Path {
         /// The path.
         path: PathBuf,
     },
-    /// The graph cannot be made.
+    /// The graph cannot be compiled.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The run failed: most often the model could not be asked.
+    /// The run failed, most often because of a model call.
     #[error(transparent)]
     Run(RunError),
-    /// The run did not come to its end.
+    /// The run stopped early.
     #[error(transparent)]
     Unfinished(#[from] Unfinished),
-    /// A tool failed, and that was to end the critique.
+    /// A tool failed, and the settings end the critique then.
     #[error("the critique ended, as the tool `{tool}` failed: {reason}")]
     ToolFailed {
         /// The tool.
@@ -74,7 +74,7 @@ pub enum CriticError {
         /// The cause of the failure.
         reason: String,
     },
-    /// The model said nothing in the end.
+    /// The last reply of the model has no text.
     #[error("the model gave no critique{}", because(stop.as_ref()))]
     NoCritique {
         /// The stop reason of its last reply.
@@ -83,7 +83,7 @@ pub enum CriticError {
 }
 
 impl From<RunError> for CriticError {
-    /// The error of the photograph, where that is what the run failed with.
+    /// Extracts the error of the photograph, if that is the cause of the run's failure.
     fn from(error: RunError) -> Self {
         match error {
             RunError::Node(failure) if failure.error.downcast_ref::<ImageFileError>().is_some() => {

@@ -17,7 +17,7 @@ use super::photo;
 use super::prompt::composition_tool;
 use super::state::{CriticState, MAX_CRITIC_ITERATIONS};
 
-/// Makes the graph of a critic of photographs, who looks up what experts advise.
+/// Makes the graph of a critic of photographs, which searches the advice of experts.
 ///
 /// ```text
 ///                       ┌───────── tools ◀──┐ (tool calls)
@@ -32,11 +32,11 @@ use super::state::{CriticState, MAX_CRITIC_ITERATIONS};
 /// it is called once more for its last word: the request has the tool, as providers want, but the model may not call
 /// it. So there are at most four calls.
 ///
-/// With a checkpointer each step is stored, the photograph as it was sent: a run that was killed is resumed, and pays
-/// for no reply twice.
+/// With a checkpointer each step is stored, including the photograph as it was sent. A run that was killed can be
+/// resumed, and no reply is paid for twice.
 ///
 /// # Errors
-/// Never fails with this wiring; the type is that of every graph's compilation.
+/// Never with this wiring; compiling any graph returns this type.
 pub fn critic(config: CriticConfig) -> Result<Graph<CriticState>, BuildError> {
     CriticGraph::<()>::new(config).graph.compile()
 }
@@ -66,7 +66,7 @@ enum AfterTools {
 }
 
 impl<C: Send + Sync + 'static> CriticGraph<C> {
-    /// The name of the graph: what threads remember.
+    /// The name of the graph, which is stored with threads.
     pub const NAME: &'static str = "critic";
 
     /// Makes the nodes and wires them.

@@ -1,4 +1,4 @@
-//! The node that looks at the photograph's file.
+//! The node that reads the photograph's file.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use superstep::nodes::message::{Content, Message, Part};
 
 use super::state::{CriticState, CriticStateUpdate};
 
-/// The id of the message that has the photograph.
+/// The id of the message with the photograph.
 const MESSAGE: &str = "photo";
 
-/// Makes the photograph ready, and begins the conversation with it: one message of two parts.
+/// Prepares the photograph, and begins the conversation with it: one message of two parts.
 pub(super) async fn begin(
     state: Snapshot<CriticState>,
     instructions: &str,
@@ -27,7 +27,7 @@ pub(super) async fn begin(
     Ok(CriticState::update().messages([asked]))
 }
 
-/// Decodes on a thread for blocking work.
+/// Decodes the photograph on a thread for blocking work.
 async fn read(path: String, max_size: u32) -> Result<PreparedImage, ImageFileError> {
     let preparation = ImagePreparation::new().max_size(max_size);
     let file = path.clone();

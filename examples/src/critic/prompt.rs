@@ -2,7 +2,7 @@
 
 use superstep::nodes::rag::{KnowledgeBase, SearchKnowledge};
 
-/// The name of the tool by which a critic looks things up.
+/// The name of the tool with which a critic searches.
 pub const COMPOSITION_TOOL: &str = "composition_rag_tool";
 
 /// The default prompt of a critic.
@@ -30,7 +30,7 @@ that fit best, each with its source. Use it before you judge a photograph, once 
 
 const NOTHING_FITS: &str = "No relevant advice found in the knowledge base.";
 
-/// Makes the tool by which a critic looks things up.
+/// Makes the tool with which a critic searches.
 pub fn composition_tool(base: KnowledgeBase, limit: usize) -> SearchKnowledge {
     let tool = SearchKnowledge::new(base).named(COMPOSITION_TOOL).limit(limit);
     tool.prompt(TOOL_PROMPT).when_empty(NOTHING_FITS)

@@ -12,15 +12,15 @@ use super::graph::critic;
 use super::settings::{VisionDetail, check_max_size};
 use super::state::CriticState;
 
-/// Asks for a critique of the photograph in a file, which comes when it is awaited. What is not said is as the
-/// environment says, or by default: see [`CriticSettings`](super::CriticSettings).
+/// Requests a critique of the photograph in a file; it runs when awaited. Settings that are not given come from the
+/// environment, or are the defaults: see [`CriticSettings`](super::CriticSettings).
 ///
-/// Nothing of it is stored. For a critique that survives a crash run the graph of [`critic`] with a checkpointer.
+/// Nothing is stored. For a critique that survives a crash, run the graph of [`critic`] with a checkpointer.
 pub fn critique_image(image_path: impl Into<PathBuf>) -> CritiqueImage {
     CritiqueImage { image_path: image_path.into(), prompt: None, detail: None, max_size: None, config: None }
 }
 
-/// A critique that is asked for: see [`critique_image`].
+/// A request for a critique, made by [`critique_image`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is asked before it is awaited"]
 pub struct CritiqueImage {
@@ -32,25 +32,25 @@ pub struct CritiqueImage {
 }
 
 impl CritiqueImage {
-    /// Asks this of the photograph.
+    /// Sets the prompt.
     pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
         self.prompt = Some(prompt.into());
         self
     }
 
-    /// Has the model look so closely.
+    /// Sets the level of detail at which the model looks at the photograph.
     pub fn detail(mut self, detail: VisionDetail) -> Self {
         self.detail = Some(detail);
         self
     }
 
-    /// Makes the photograph smaller until neither side has more pixels than this.
+    /// Shrinks the photograph until neither side has more pixels than this.
     pub fn max_size(mut self, pixels: u32) -> Self {
         self.max_size = Some(pixels);
         self
     }
 
-    /// Takes this critic, and not that of the environment.
+    /// Uses this critic instead of the one from the environment.
     pub fn with(mut self, config: CriticConfig) -> Self {
         self.config = Some(config);
         self

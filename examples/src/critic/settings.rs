@@ -14,7 +14,7 @@ use super::prompt::{CRITIC_INSTRUCTIONS, CRITIC_PROMPT};
 use superstep::nodes::ModelName;
 use superstep::nodes::rag::EmbedderName;
 
-/// All that can be set of a [`critic`](super::critic()), in code, in a file, or by the environment.
+/// All settings of a [`critic`](super::critic()), in code, in a file, or from the environment.
 ///
 /// | field | variable | default | may be |
 /// |---|---|---|---|
@@ -29,7 +29,7 @@ use superstep::nodes::rag::EmbedderName;
 /// | `instructions` | | [`CRITIC_INSTRUCTIONS`] | any text |
 /// | `prompt` | | [`CRITIC_PROMPT`] | any text |
 ///
-/// `CHROMA_DB_PATH`, the older name of `KNOWLEDGE_DB_PATH`, is read where the new one is not set.
+/// `CHROMA_DB_PATH`, the older name of `KNOWLEDGE_DB_PATH`, is read if the new one is not set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CriticSettings {
@@ -43,9 +43,9 @@ pub struct CriticSettings {
     pub top_k: usize,
     /// The file of the knowledge base.
     pub database: PathBuf,
-    /// The collection of it that is searched.
+    /// The collection to search.
     pub collection: String,
-    /// By which its documents are embedded.
+    /// The embedder of its documents.
     pub embedder: EmbedderName,
     /// The handling of a tool that fails.
     pub on_tool_error: OnToolError,
@@ -78,11 +78,11 @@ pub enum OnToolError {
     Halt,
 }
 
-/// A setting that is not usable.
+/// A setting that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} is `{value}`; say {allowed}")]
 pub struct SettingError {
-    /// The environment variable, or in code the field.
+    /// The environment variable, or the field if it was set in code.
     pub key: &'static str,
     /// Its value.
     pub value: String,
@@ -108,10 +108,10 @@ impl Default for CriticSettings {
 }
 
 impl CriticSettings {
-    /// Checks what the types do not say.
+    /// Checks the limits that the types do not enforce.
     ///
     /// # Errors
-    /// When a number is outside its range, or a text is blank that may not be.
+    /// If a number is out of range, or a text that must not be blank is.
     pub fn check(&self) -> Result<(), SettingError> {
         check_max_size(self.max_size)?;
         in_range("top_k", self.top_k as u64, MAX_TOP_K)?;

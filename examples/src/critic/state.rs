@@ -50,11 +50,12 @@ pub struct CriticState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CriticExit {
-    /// The model gave one.
+    /// The model gave a critique.
     Critiqued,
-    /// The model came to no end: its last reply was cut off, refused, or asks for more; [`CriticState::stop`] says which.
+    /// The model did not finish: its last reply was cut off, refused, or asks for more calls; [`CriticState::stop`]
+    /// says which.
     CutShort,
-    /// A tool failed, and that was to end it.
+    /// A tool failed, and the settings end the critique then.
     ToolFailed {
         /// The tool.
         tool: String,
@@ -66,8 +67,8 @@ pub enum CriticExit {
 impl CriticState {
     /// Makes the input that begins a critique of the photograph in a file, on any thread.
     ///
-    /// What else is asked for is added to it, `CriticState::of("lake.jpg").detail(VisionDetail::High)`, and holds for later
-    /// critiques of the thread too.
+    /// Further settings are added to it, as in `CriticState::of("lake.jpg").detail(VisionDetail::High)`, and also hold
+    /// for later critiques of the thread.
     pub fn of(image_path: impl Into<String>) -> CriticStateUpdate {
         Self::update()
             .image_path(image_path.into())
@@ -111,9 +112,9 @@ impl CriticState {
         }
     }
 
-    /// The first of the last results that ends the critique, as its search failed.
+    /// Returns the first of the last results that ends the critique because its search failed.
     pub(super) fn halted_by(&self) -> Option<&ToolMessage> {
-        // The calls of the last word are not made.
+        // The calls of the last reply are not made.
         if self.on_tool_error == OnToolError::Continue || self.iteration > MAX_CRITIC_ITERATIONS {
             return None;
         }
@@ -125,9 +126,9 @@ impl CriticState {
     }
 }
 
-/// Returns true if a search was made and failed; a call that was refused or cut off was not made.
+/// Returns `true` if a search was made and failed, and not if the call was refused or cut off.
 fn failed(result: &ToolMessage) -> bool {
-    // A message does not say how its call ended but by its text, and these two are none of the tool's own.
+    // Only the text of a message shows how its call ended; these two texts are not the tool's own.
     let unfit = ToolError::InvalidInput { name: result.name.clone(), reason: String::new() }.to_string();
     let text = result.content.to_text();
     result.status == ToolStatus::Error && !text.starts_with(&unfit) && !text.starts_with(NOT_RUN)

@@ -6,18 +6,18 @@ use super::settings::{CriticSettings, MAX_SIZE, MAX_TOP_K, SettingError, whole_n
 use superstep::nodes::ModelName;
 
 impl CriticSettings {
-    /// Takes the defaults, and over them what the environment says.
+    /// Takes the defaults, overridden by the environment.
     ///
     /// # Errors
-    /// When a variable has a value that it may not have.
+    /// If a variable has an invalid value.
     pub fn from_env() -> Result<Self, SettingError> {
         Self::default().with_variables(|name| std::env::var_os(name))
     }
 
-    /// Takes what variables say over what is set already. A blank one says nothing.
+    /// Overrides settings by variables. A blank variable is ignored.
     ///
     /// # Errors
-    /// When a variable has a value that it may not have.
+    /// If a variable has an invalid value.
     pub fn with_variables(
         mut self,
         look_up: impl Fn(&str) -> Option<OsString>,
@@ -31,13 +31,13 @@ impl CriticSettings {
             self.detail = detail.parse().map_err(|error| of("VISION_DETAIL", error))?;
         }
         if let Some(pixels) = said("VISION_MAX_SIZE") {
-            // What is in the range is in the type's.
+            // The range fits the type.
             self.max_size = number("VISION_MAX_SIZE", &pixels, MAX_SIZE)? as u32;
         }
         if let Some(chunks) = said("RAG_TOP_K") {
             self.top_k = number("RAG_TOP_K", &chunks, MAX_TOP_K)? as usize;
         }
-        // The second name is the older one, of another kind of database.
+        // The second name is older, from another kind of database.
         if let Some(file) = raw("KNOWLEDGE_DB_PATH").or_else(|| raw("CHROMA_DB_PATH")) {
             self.database = file.into();
         }

@@ -1,4 +1,4 @@
-//! `answer`: what a thread waits for.
+//! `answer`: answers the open questions of a thread.
 
 use crate::arguments::Output;
 use crate::debug::progress::Progress;
@@ -52,7 +52,7 @@ impl Answer {
     }
 }
 
-/// An answer, and the question that it names.
+/// Splits an argument into its answer and the question that it names.
 fn answer_of(given: &str, open: &[AskRecord]) -> Result<(Option<InterruptId>, Json), Failure> {
     let (id, answer) = match given.split_once('=') {
         Some((id, answer)) if is_id(id) => (Some(question(id, open)?), answer),
@@ -66,7 +66,7 @@ fn answer_of(given: &str, open: &[AskRecord]) -> Result<(Option<InterruptId>, Js
     Ok((id, Json::encode(&answer).map_err(|error| Failure::unusable(error.to_string()))?))
 }
 
-/// Whether something before a `=` is meant as an id: JSON that has one there begins otherwise.
+/// Returns `true` if the text before a `=` is an id. JSON with a `=` begins differently.
 fn is_id(text: &str) -> bool {
     text.len() >= 4 && text.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-')
 }

@@ -1,4 +1,4 @@
-//! A run of a thread from its first event to what is said of its end.
+//! Runs a thread, and reports its progress and its end.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use superstep_core::checkpoint::{At, CheckpointerExt};
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::run::{AnyState, CancellationToken, Interrupt, Run, RunRequest, Status};
 
-/// Has a thread do its work, and tells how it goes. Ctrl-C cancels it; once more, and nobody waits for its end.
+/// Runs a thread and prints its progress. Ctrl-C cancels the run; a second Ctrl-C exits at once.
 pub(super) async fn drive(
     chosen: &Chosen<'_>,
     thread: ThreadId,
@@ -53,7 +53,8 @@ pub(super) async fn drive(
     }
 }
 
-/// Runs to the end, and returns the last step with the status. Known secrets are redacted in both and on the way there.
+/// Runs to the end, and returns the last step with the status. Known secrets are redacted in both, and in all events
+/// before.
 async fn watched(
     request: RunRequest<AnyState>,
     mut secrets: KnownSecrets,
@@ -68,15 +69,15 @@ async fn watched(
     Ok((step, status))
 }
 
-/// Whether there is something of a thread that can be resumed. It may have been deleted while it ran.
+/// Returns `true` if the thread can still be resumed. It may have been deleted while it ran.
 async fn is_left(chosen: &Chosen<'_>, thread: &ThreadId) -> bool {
     let Some(saver) = chosen.graph().saver() else { return false };
     let head = saver.history(thread, At::Head, 1).await;
-    // Where the file cannot be read now, the thread may well be there.
+    // If the file cannot be read now, the thread may still exist.
     head.map_or(true, |head| !head.is_empty())
 }
 
-/// The exit code for a run that did not fail.
+/// Returns the exit code for a run that did not fail.
 pub(super) fn exit(status: &Status) -> Exit {
     match status {
         Status::Finished => Exit::Fine,
@@ -85,7 +86,7 @@ pub(super) fn exit(status: &Status) -> Exit {
     }
 }
 
-/// Says how a run ended, and how it goes on.
+/// Shows how a run ended, and how to continue it.
 pub(super) fn show(
     page: &mut Page,
     chosen: &Chosen<'_>,
@@ -116,7 +117,7 @@ pub(super) fn show(
     page.line([span(DIM, "  to go on: "), plain(chosen.command("resume", &[thread.as_str()]))]);
 }
 
-/// A schema without what is said of it for machines.
+/// Removes the members of a schema that only machines need.
 fn without_titles(mut schema: Value) -> Value {
     for name in ["$schema", "title"] {
         schema.as_object_mut().map(|members| members.remove(name));
@@ -124,7 +125,7 @@ fn without_titles(mut schema: Value) -> Value {
     schema
 }
 
-/// A question, and the command that answers it.
+/// Shows a question, and the command that answers it.
 fn ask(page: &mut Page, chosen: &Chosen<'_>, thread: &ThreadId, question: &Interrupt) {
     let path: String = question.path.iter().map(|node| format!("{node}/")).collect();
     page.line([

@@ -1,4 +1,4 @@
-//! `migrate --check` with the program's types: whether the threads of a file would go on.
+//! `migrate --check` with the program's types: reports which threads of a file could continue.
 
 use serde::Serialize;
 
@@ -12,7 +12,8 @@ use crate::source::Source;
 use crate::verbs::Migrate;
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 
-/// What would be done to the file, and whether its threads would go on. Of an older format only the first is known.
+/// The changes that a migration would make to the file, and the threads that could continue. For an older format, only
+/// the former is known.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked<F> {
     #[serde(flatten)]
@@ -24,7 +25,7 @@ pub(crate) struct Checked<F> {
 #[derive(Debug, Serialize)]
 struct States {
     threads: Vec<CheckedThread>,
-    /// The graphs that the debugger was not given, of which nothing can be said.
+    /// The graphs that the debugger does not have; their threads cannot be checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_graphs: Vec<String>,
 }
@@ -38,18 +39,18 @@ struct CheckedThread {
     /// The version of the stored state.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
-    /// In what the program that wrote it was another one.
+    /// The difference between the program that wrote the thread and this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<String>,
-    /// The nodes that have finished and would run again.
+    /// The finished nodes that would run again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     again: Vec<NodeName>,
-    /// Why it would not go on.
+    /// The reason why the thread cannot continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
-/// What `migrate --check` says where the program's types are known.
+/// Answers `migrate --check` where the program's types are known.
 pub(crate) async fn check(session: &Session, verb: &Migrate) -> Result<impl Answer + use<>, Failure> {
     let format = verb.answer()?;
     let states = match format.is_needed() {

@@ -1,4 +1,4 @@
-//! `replay`: whether the code still does what is recorded.
+//! `replay`: checks that the code still does what the journal records.
 
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ impl Replay {
     }
 }
 
-/// Verifies what led to a checkpoint.
+/// Replays and verifies the steps that led to a checkpoint.
 async fn replay(
     graph: &AnyGraph,
     place: &CheckpointRef,

@@ -1,4 +1,4 @@
-//! `rerun`: a branch from a checkpoint, on which everything happens again.
+//! `rerun`: runs everything after a checkpoint again, on a new branch.
 
 use crate::arguments::Output;
 use crate::debug::progress::Progress;

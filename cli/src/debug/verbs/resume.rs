@@ -1,4 +1,4 @@
-//! `resume`: what a thread has left to do.
+//! `resume`: continues the unfinished work of a thread.
 
 use crate::arguments::Output;
 use crate::debug::progress::Progress;

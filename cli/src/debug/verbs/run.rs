@@ -1,4 +1,4 @@
-//! `run`: a turn of a thread.
+//! `run`: runs a turn of a thread.
 
 use std::io::Read;
 

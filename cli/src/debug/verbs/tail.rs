@@ -1,4 +1,4 @@
-//! `tail`: the events of a thread as they are stored, whoever runs it.
+//! `tail`: prints the events of a thread as they are stored, whichever process runs it.
 
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ impl Tail {
         let mut tail = Reading { position, told: HashMap::new(), secrets };
         let mut watch = Watch::thread(thread.clone());
         loop {
-            // Before it reads, so that what happens meanwhile is seen by the next one.
+            // Taken before reading, so that the next wait notices changes made meanwhile.
             watch.since = tokio::select! {
                 mark = changed(&chosen, &watch) => mark?,
                 Ok(()) = tokio::signal::ctrl_c() => return Ok((String::new(), Exit::Cancelled)),
@@ -92,22 +92,22 @@ async fn changed(chosen: &Chosen<'_>, watch: &Watch) -> Result<Option<Mark>, Fai
     }
 }
 
-/// How the latest run ended.
+/// The end of the latest run.
 enum End {
     Failed(String),
     Other(Status),
 }
 
-/// What is told so far.
+/// The events printed so far.
 struct Reading {
     position: Option<EventPosition>,
-    /// What is told of the superstep that is unfinished, and how often: it is told again once that has finished.
+    /// The printed events of the unfinished superstep, with counts: they are listed again once it has finished.
     told: HashMap<String, usize>,
     secrets: KnownSecrets,
 }
 
 impl Reading {
-    /// Tells what is new, and whether the run has ended with it.
+    /// Prints new events, and returns the end of the run if they contain it.
     async fn read_on(
         &mut self,
         chosen: &Chosen<'_>,
@@ -146,8 +146,8 @@ impl Reading {
         }
     }
 
-    /// Whether what was told last is the thread's latest checkpoint, and nothing is next there: an edit or a branch of
-    /// a thread that had finished has no run that could end.
+    /// Returns `true` if the last printed event is of the thread's latest checkpoint, and nothing is next there. An
+    /// edit or a branch of a finished thread has no run that could end.
     async fn has_nothing_left(&self, chosen: &Chosen<'_>, thread: &ThreadId) -> Result<bool, Failure> {
         let Some(saver) = chosen.graph().saver() else { return Ok(false) };
         let head = saver.history(thread, At::Head, 1).await?.pop();
@@ -156,7 +156,7 @@ impl Reading {
     }
 }
 
-/// What an event says, but for what may be known only later.
+/// Identifies an event, without the members that may become known only later.
 fn key(event: &RunEvent) -> String {
     let mut event = serde_json::to_value(event).unwrap_or_default();
     for name in ["seq", "at_ms", "attempt", "recorded"] {

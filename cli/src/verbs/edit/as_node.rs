@@ -1,4 +1,4 @@
-//! Edits as a node: planned from the graph as it is stored.
+//! Edits as a node, planned from the stored graph.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::failure::Failure;
 use crate::lines::called;
 use crate::source::{CheckpointRef, Source};
 
-/// How many checkpoints are read at once, looking for the last superstep.
+/// The number of checkpoints to read at once when looking for the last superstep.
 const PAGE: usize = 16;
 
-/// The tasks that led to what is next at a checkpoint: those of the last superstep, behind all edits.
+/// Returns the tasks that led to the next tasks of a checkpoint: those of the last superstep before any edits.
 pub(super) fn last_ran(source: &Source, place: &CheckpointRef) -> Result<Vec<TaskRecord>, Failure> {
     let mut from = place.at();
     loop {
@@ -34,15 +34,15 @@ pub(super) fn last_ran(source: &Source, place: &CheckpointRef) -> Result<Vec<Tas
     }
 }
 
-/// A checkpoint on which a node has run, with the work that goes along.
+/// A checkpoint after the run of a node, with the work carried over.
 pub(super) struct AsNode {
     pub(super) checkpoint: Checkpoint,
     pub(super) carried: Carried,
-    /// Whether its writes wait for other tasks of the superstep.
+    /// `true` if its writes wait for other tasks of the superstep.
     pub(super) pending: bool,
 }
 
-/// Edits a checkpoint as a node. `edited` is what an edit would put on top, with no writes.
+/// Edits a checkpoint as a node. `edited` is the checkpoint of a plain edit, without writes.
 pub(super) fn edit(
     thread: &ThreadId,
     loaded: &Loaded,
@@ -97,7 +97,7 @@ pub(super) fn edit(
 
 fn refused(error: CannotEditAs) -> Failure {
     match error {
-        // What `log` and `why` list beside the nodes.
+        // Names that `log` and `why` list besides the nodes.
         CannotEditAs::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
             let nodes: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
             Failure::unusable(format!(

@@ -1,4 +1,4 @@
-//! The checkpoints of subgraphs, under those whose supersteps ran them.
+//! The checkpoints of subgraphs, nested under the checkpoints whose supersteps ran them.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub(super) struct Nested {
     pub(super) checkpoints: Vec<Drawn>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) next_subgraphs: Vec<Nested>,
-    /// Set if there are older ones.
+    /// `true` if there are older ones.
     pub(super) more: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Nesting<'s> {
     pub(super) source: &'s Source,
     pub(super) known: &'s Known,
     pub(super) depth: usize,
-    /// The most checkpoints of each subgraph.
+    /// The maximum number of checkpoints of each subgraph.
     pub(super) limit: usize,
 }
 
@@ -67,7 +67,7 @@ impl Nesting<'_> {
         let Subgraph { thread, node, key, .. } = subgraph;
         let inner = Nesting { depth: self.depth - 1, ..*self };
         let steps = self.source.reader.steps(thread, &At::Head, self.limit.saturating_add(1))?;
-        // One that keeps its state continues another thread, which is shown where that ran.
+        // A subgraph that keeps its state continues another thread, whose checkpoints are listed under its own run.
         let own = steps.iter().take_while(|step| step.thread == *thread).count();
         let next_subgraphs = match steps.first() {
             Some(head) => inner.below(thread, head.checkpoint.id)?,

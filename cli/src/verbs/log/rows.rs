@@ -34,7 +34,7 @@ pub(super) fn show(history: &History, page: &mut Page) {
         (if calls_models { "tokens" } else { "" }, Side::Right),
         ("next", Side::Left),
     ]);
-    // What ran and what changed stays.
+    // The columns for the nodes and the changes always stay.
     let table = table.giving_way(["source", "next", "began", "took", "tokens"]);
     let mut rows = Rows { table, short: Short::among(ids.into_iter()), heads_only: history.graph };
     rows.nested(&history.next_subgraphs, 0);
@@ -73,7 +73,7 @@ fn all_lines(history: &History, visit: &mut dyn FnMut(&Line)) {
 struct Rows {
     table: Table,
     short: Short,
-    /// Set to mark checkpoints of other threads at their heads only.
+    /// `true` to name other threads only at their latest checkpoints.
     heads_only: bool,
 }
 
@@ -125,7 +125,7 @@ impl Rows {
         ]);
     }
 
-    /// Returns the names of a checkpoint, and its thread where that is another one.
+    /// Returns the names of a checkpoint, and the threads it is the head of, or its thread if that is another one.
     fn remark(&self, line: &Line, thread: &ThreadId, shown: fn(&str) -> String) -> String {
         let heads: Vec<String> = line.head_of.iter().map(|head| shown(head.as_str())).collect();
         let foreign = !self.heads_only && line.thread != *thread;
