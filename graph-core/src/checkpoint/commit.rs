@@ -32,13 +32,13 @@ pub struct Commit {
     /// The events that the tasks of the superstep emitted, by the tasks' positions, if the run keeps them. They are
     /// stored with the checkpoint or not at all.
     pub emitted: Vec<(u32, Emitted)>,
-    /// `true` if the run ends with this checkpoint: the commit is as durable as a [flush](super::Checkpointer::flush), and
-    /// none follows.
+    /// `true` if the run ends with this checkpoint. The commit is then as durable as a
+    /// [flush](super::Checkpointer::flush), and no flush follows.
     pub is_last: bool,
 }
 
 impl Commit {
-    /// The checkpoint that continues the head: the input's, where the commit has one.
+    /// Returns the checkpoint that continues the head: that of the input, if the commit has one.
     #[must_use]
     pub fn first(&self) -> &Arc<Checkpoint> {
         self.input.as_ref().unwrap_or(&self.checkpoint)
