@@ -164,7 +164,7 @@ pub(crate) struct File {
 /// The other users of a file while it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sharing {
-    /// Programs that write to it.
+    /// Programs may write to the file.
     WithWriters,
     /// No other program uses the file. No files are created beside it, and its folder need not be writable.
     Alone,

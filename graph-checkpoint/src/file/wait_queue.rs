@@ -35,7 +35,7 @@ const PLACES: usize = 16;
 /// A program's view of the queue at a file.
 #[derive(Debug)]
 pub(crate) struct WaitQueue {
-    /// The folder; `None` for a database that nobody shares.
+    /// The folder; `None` for a database that is not shared.
     folder: Option<PathBuf>,
     looked: Option<Instant>,
     others_wait: bool,
@@ -143,7 +143,7 @@ impl WaitQueue {
         }
     }
 
-    /// A place outside of the line, at its end.
+    /// Returns a slot outside of the queue, after its end.
     fn stand(&mut self) -> Option<Slot> {
         let folder = self.folder.as_ref()?;
         match fs::create_dir(folder) {
