@@ -57,7 +57,7 @@ pub(crate) struct Segment {
     pub(crate) ends: String,
     /// `true` if all operations add items to a list.
     pub(crate) is_list: bool,
-    /// The bytes of operations since the last whole value, those of this segment included.
+    /// The size in bytes of the operations since the last whole value, including this segment.
     pub(crate) weight: i64,
     /// The weight from which the next segment computes the whole value and compares the sizes.
     pub(crate) due: i64,

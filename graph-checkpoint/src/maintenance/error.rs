@@ -20,7 +20,7 @@ pub enum MaintenanceError {
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// Today's format.
+        /// The current format.
         current: u32,
     },
     /// A file exists at the path of the copy. Choose another name, or replace it.

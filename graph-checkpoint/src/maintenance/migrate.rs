@@ -13,7 +13,7 @@ use crate::sqlite_reader::SqliteReader;
 pub struct Migration {
     /// The format that the file has, or had.
     pub from: u32,
-    /// Today's format.
+    /// The current format.
     pub to: u32,
 }
 

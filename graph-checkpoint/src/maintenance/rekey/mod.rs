@@ -27,7 +27,7 @@ use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use tables::{Done, TABLES, beginning};
 
-/// The form that the texts of a file are to have.
+/// The new form of a file's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Encrypted with the current key of the file's keys.
