@@ -32,7 +32,7 @@ pub struct Reason {
     pub task: u32,
     /// Its node.
     pub node: NodeName,
-    /// The ways that led to it.
+    /// The causes of the task.
     pub by: Vec<Via>,
 }
 
@@ -109,7 +109,7 @@ pub struct NotPlanned {
     pub node: NodeName,
     /// The checkpoint.
     pub checkpoint: CheckpointId,
-    /// The nodes that did or are.
+    /// The nodes that ran or are planned next.
     pub nodes: Vec<NodeName>,
 }
 
