@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 /// an outer error first: it may end the transaction.
 pub(crate) type Outcome<T> = Result<Result<T, StoreError>, StoreError>;
 
-/// The work of a request, and its answer once it is done.
+/// The work of a request, and its reply once it is done.
 trait Task: Send {
     fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError>;
     fn refuse(&mut self, error: StoreError);

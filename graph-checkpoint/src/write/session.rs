@@ -30,9 +30,9 @@ struct Session {
 
 /// The decision about a result.
 pub(crate) enum Counted {
-    /// New, or the completion of an earlier one: this is to be stored.
+    /// A new result, or the completion of an earlier one: it must be stored.
     Store(TaskResult),
-    /// Not the first; this one was.
+    /// A later result; this is the first one, which counts.
     Earlier(TaskResult),
 }
 

@@ -21,8 +21,8 @@ pub struct Commit {
     /// The records that the writer knows on that head. The commit happens only if there are no others. `None` for a
     /// commit that does not depend on them: an input, which discards the superstep, or a branch.
     pub recorded: Option<Recorded>,
-    /// The checkpoint of a run's input, which [`checkpoint`](Self::checkpoint) continues: both are stored, in this order,
-    /// or neither. `None` for a commit of one checkpoint.
+    /// The checkpoint of a run's input, which [`checkpoint`](Self::checkpoint) continues: both are stored, in this
+    /// order, or neither. `None` for a commit of one checkpoint.
     pub input: Option<Arc<Checkpoint>>,
     /// The checkpoint. It is shared, so that a store that keeps it unchanged copies nothing.
     pub checkpoint: Arc<Checkpoint>,

@@ -13,8 +13,8 @@ use crate::graph::Program;
 use crate::id::CheckpointId;
 use crate::state::{FieldId, FieldValue, Lifetime, Schema};
 
-/// A checkpoint with the unfinished work on top of it. Its values are those that the store returned, or the state that an
-/// earlier run of the graph left in memory.
+/// A checkpoint with the unfinished work on top of it. Its values are those that the store returned, or the state that
+/// an earlier run of the graph left in memory.
 pub(crate) struct ThreadHead {
     pub(crate) checkpoint: Arc<Checkpoint>,
     pub(crate) work: Carried,
