@@ -84,8 +84,8 @@ impl WaitQueue {
         }
     }
 
-    /// Makes an attempt, like [`now_or_in_turn`](Self::now_or_in_turn), on a connection with a busy timeout of its own,
-    /// which it has for reads.
+    /// Makes an attempt, like [`now_or_in_turn`](Self::now_or_in_turn), on a connection that otherwise waits with
+    /// SQLite's busy timeout, for example for reads.
     ///
     /// # Errors
     /// Returns the errors of [`turn`](Self::turn).

@@ -40,7 +40,7 @@ const AT_ONCE: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Tails(Vec<u16>);
 
-/// The number is determined when it is needed.
+/// A number that is not known yet; it is determined when it is needed.
 const UNKNOWN: u16 = u16::MAX;
 
 impl Tails {

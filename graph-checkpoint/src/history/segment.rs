@@ -59,7 +59,7 @@ pub(crate) struct Segment {
     pub(crate) is_list: bool,
     /// The size in bytes of the operations since the last whole value, including this segment.
     pub(crate) weight: i64,
-    /// The weight from which the next segment computes the whole value and compares the sizes.
+    /// The weight from which the size of the whole value is computed and compared with it.
     pub(crate) due: i64,
     /// The operation that sets the whole value at the last version.
     pub(crate) whole: Option<String>,

@@ -26,7 +26,8 @@ pub(crate) struct Passed {
     pub(crate) left: u64,
 }
 
-/// Prunes and collects until `stop` returns `true`. The first call opens the connection and verifies all pages once.
+/// Prunes and collects until `stop` returns `true`. The first call opens the connection and reads all pages once, to
+/// detect damage.
 pub(crate) fn pass(
     file: &File,
     connection: &mut Option<Connection>,

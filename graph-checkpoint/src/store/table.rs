@@ -7,7 +7,7 @@ use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, words_in
 use super::sqlite_store::failed;
 use crate::checksum::Checksum;
 
-/// Creates the tables of entries and of the words of their texts, separated by spaces, as [`words_in`] finds them. The
+/// The statements that create the tables of entries and of the words of their texts, in the form of [`words_in`]. The
 /// tokenizer does not change those: a word consists of lower-case letters and digits, and the tokenizer accepts every
 /// character beyond ASCII as part of a word.
 pub(super) const TABLES: &str = "

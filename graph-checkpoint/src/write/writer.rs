@@ -191,8 +191,8 @@ impl Ledger {
         }
     }
 
-    /// Removes from `jobs` the commits that are stored although the outcome of the transaction was unknown. If that
-    /// cannot be determined, the caller finds out by trying again.
+    /// Removes from `jobs` the commits that are stored although the outcome of the transaction was unknown, and returns
+    /// them. If that cannot be determined, the caller finds out by trying again.
     fn landed(&mut self, jobs: &mut Vec<Job>) -> Vec<Job> {
         let Ok(cache) = self.cache() else {
             return Vec::new();
