@@ -1,7 +1,8 @@
 //! Prunes older checkpoints in the background, on a thread and a connection of its own.
 //!
-//! A pass looks at the whole file, so the more a pass left the later comes the next: what a checkpoint costs stays the
-//! same however large the file is. It writes in short transactions, for which it queues like another program.
+//! A pass reads the whole file, so the interval to the next pass grows with the number of checkpoints that a pass
+//! leaves: the cost per checkpoint does not depend on the size of the file. A pass writes in short transactions, for
+//! which it queues like another program.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,11 +18,11 @@ use crate::maintenance::{Collected, MaintenanceError, Pruned, Retained, retentio
 use crate::saver::SqliteSaver;
 
 impl SqliteSaver {
-    /// Takes out now what need not stay, by what the options say of [retention](crate::SqliteOptions::retention),
-    /// instead of when it is time for that. Waits for a pass that is under way.
+    /// Prunes and collects now, by the [retention](crate::SqliteOptions::retention) of the options, instead of at the
+    /// next scheduled pass. Waits for a pass that is in progress.
     ///
     /// # Errors
-    /// Those of [`maintenance::prune`](crate::maintenance::prune()).
+    /// Returns the errors of [`maintenance::prune`](crate::maintenance::prune()).
     pub async fn retain(&self) -> Result<(Pruned, Collected), MaintenanceError> {
         let Some(pruner) = self.pruner() else { return Ok(Default::default()) };
         let pass = pruner.pass();
@@ -34,7 +35,7 @@ impl SqliteSaver {
         }
     }
 
-    /// Returns what the saver has pruned by itself; `None` if it prunes nothing.
+    /// Returns the work of the background pruning so far; `None` if the saver prunes nothing.
     #[must_use]
     pub fn retained(&self) -> Option<Retained> {
         self.pruner().map(BackgroundPruner::done)
@@ -54,7 +55,7 @@ struct Shared {
     closing: AtomicBool,
     waiting: Mutex<Waiting>,
     wake: Condvar,
-    /// Held by whoever makes a pass; open once one was made.
+    /// Locked during a pass; opened by the first pass.
     connection: Mutex<Option<Connection>>,
 }
 
@@ -65,8 +66,8 @@ struct Waiting {
 }
 
 impl BackgroundPruner {
-    /// One for a file whose options say what stays; `None` where they say nothing, or where nobody else may write to
-    /// it.
+    /// Starts the pruning of a file whose options set a retention; `None` if they set none, or if no other connection
+    /// may write to the file.
     pub(crate) fn start(file: &File) -> Result<Option<Self>, StoreError> {
         let options = &file.options;
         let is_shared = file.path.is_some() && options.durability != Durability::Exit;
@@ -89,7 +90,7 @@ impl BackgroundPruner {
         Ok(Some(Self { shared, thread: Some(thread) }))
     }
 
-    /// A checkpoint was committed.
+    /// Counts a committed checkpoint.
     pub(crate) fn committed(&self) {
         if self.shared.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.shared.waiting().is_due = true;
@@ -102,7 +103,7 @@ impl BackgroundPruner {
         self.shared.waiting().done.clone()
     }
 
-    /// Makes a pass, on whatever thread it is called.
+    /// Makes a pass on the calling thread.
     pub(crate) fn pass(
         &self,
     ) -> impl FnOnce() -> Result<(Pruned, Collected), MaintenanceError> + Send + 'static {
@@ -112,10 +113,10 @@ impl BackgroundPruner {
 }
 
 impl Drop for BackgroundPruner {
-    /// A pass ends with the transaction that is under way.
+    /// Stops a pass after its current transaction.
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::Relaxed);
-        // Whoever is about to wait has seen it, or is woken.
+        // A thread that is about to wait has seen the flag, or is woken.
         drop(self.shared.waiting());
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
@@ -143,7 +144,7 @@ impl Shared {
             if self.is_closing() {
                 return;
             }
-            // What it fails of is told by `done`.
+            // `done` reports an error.
             let _told = self.pass();
         }
     }

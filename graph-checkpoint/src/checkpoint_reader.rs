@@ -1,4 +1,4 @@
-//! Reading checkpoints, wherever they are kept.
+//! The trait for reading checkpoints, independent of where they are stored.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::read::threads::{self, ThreadList};
 use crate::read::{lineage, named, reader, steps};
 use crate::write::lease;
 
-/// Takes the page of the kind that was asked for.
+/// Returns the entries of a page of the requested kind.
 macro_rules! page {
     ($page:expr, $kind:ident) => {
         match $page? {
@@ -28,78 +28,78 @@ macro_rules! page {
     };
 }
 
-/// Reads checkpoints without writing: what the command line and other tools know of a place where checkpoints are kept.
+/// Reads checkpoints without writing. The command line and other tools use it.
 ///
 /// [`load`](Self::load) and [`scan`](Self::scan) are those of a
-/// [`Checkpointer`](superstep_core::checkpoint::Checkpointer); the other required methods tell what only tools ask
-/// for. Calls block; each reads one consistent state. A [`SqliteReader`](crate::SqliteReader) reads a file that may
-/// belong to others, and [`SqliteSaver::reader`](crate::SqliteSaver::reader) gives one for the file that a program has
-/// open.
+/// [`Checkpointer`](superstep_core::checkpoint::Checkpointer); only tools need the other required methods. Calls block;
+/// each reads one consistent state. A [`SqliteReader`](crate::SqliteReader) reads a file that other programs may use,
+/// and [`SqliteSaver::reader`](crate::SqliteSaver::reader) returns a reader of the file that a program has open.
 pub trait CheckpointReader {
-    /// Reads a checkpoint with its values and the work on top of it; `None` when the thread has none.
+    /// Reads a checkpoint with its values and the work on top of it; `None` if the thread has none.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads. And
-    /// [`StoreError::NoCheckpoint`].
+    /// Returns [`StoreError::NoCheckpoint`], and like all reads [`StoreError::Corrupt`] if a row that was read is
+    /// damaged, and [`StoreError::Io`].
     fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError>;
 
-    /// Lists what a [`Scan`] asks for.
+    /// Returns the page that a [`Scan`] asks for.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Returns the errors of [`load`](Self::load).
     fn scan(&self, scan: &Scan) -> Result<Page, StoreError>;
 
-    /// Lists all threads, and those that are damaged beside the others.
+    /// Lists all threads, and separately the damaged ones.
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads), but for damage of single threads.
+    /// Returns the errors of [`threads`](Self::threads), except for damage of single threads.
     fn list_threads(&self) -> Result<ThreadList, StoreError>;
 
-    /// Returns the size of each thread's own data, by the names of threads, those of subgraphs among them. Threads
-    /// whose rows are damaged are left out.
+    /// Returns the size of each thread's own data, by thread, including the threads of subgraphs. Threads whose rows
+    /// are damaged are left out.
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError>;
 
-    /// Lists the subgraphs that the tasks of a thread have run, finished ones too, by their nodes and in the order in
-    /// which they were planned. Each has a thread of its own, which is read like any other; subgraphs of that one are
-    /// listed with its id.
+    /// Lists the subgraphs that the tasks of a thread have run, including finished ones, by their nodes and in the
+    /// order in which they were planned. Each has a thread of its own, which can be read like any other; call this
+    /// method with its id to list the subgraphs below it.
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError>;
 
-    /// Finds the first checkpoint of the past of each thread. Unless older ones were pruned, that is its first input;
-    /// a fork's is that of the thread that it was forked from. Damaged threads are left out.
+    /// Returns the first checkpoint of the past of each thread. Unless older checkpoints were pruned, that is the
+    /// thread's first input, and for a fork the first input of the thread that it was forked from. Damaged threads are
+    /// left out.
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn first_checkpoints(&self) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError>;
 
-    /// Returns the graph that a checkpoint was planned with, as it is stored.
+    /// Returns the graph under which a checkpoint was planned, as it is stored.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Returns the errors of [`load`](Self::load).
     fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError>;
 
-    /// Returns the schemas of all states, those of deleted threads among them.
+    /// Returns the schemas of all states, including those of deleted threads.
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn schemas(&self) -> Result<Vec<Schema>, StoreError>;
 
-    /// Finds the checkpoints whose ids begin or end with these hexadecimal digits, or whose ids' last eight digits
-    /// begin with them, oldest first and at most `limit` of them. Dashes may be left out.
+    /// Returns the checkpoints whose ids begin or end with these hexadecimal digits, or whose ids' last eight digits
+    /// begin with them: the oldest first, and at most `limit` of them. Dashes may be left out.
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError>;
 
     /// Lists all threads, by name. See [`Scan::Threads`].
     ///
     /// # Errors
-    /// Those of [`scan`](Self::scan).
+    /// Returns the errors of [`scan`](Self::scan).
     fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
         page!(self.scan(&Scan::Threads(ThreadScan::default())), Threads)
     }
@@ -107,31 +107,31 @@ pub trait CheckpointReader {
     /// Lists a thread's past. See [`Scan::History`].
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Returns the errors of [`load`](Self::load).
     fn history(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<Summary>, StoreError> {
         page!(self.scan(&Scan::History(past(thread, from, limit))), Summaries)
     }
 
-    /// Reads what happened to a thread. See [`Scan::Steps`].
+    /// Lists a thread's past with its supersteps. See [`Scan::Steps`].
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Returns the errors of [`load`](Self::load).
     fn steps(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         page!(self.scan(&Scan::Steps(past(thread, from, limit))), Steps)
     }
 
-    /// Lists the tree that a thread is part of. See [`Scan::Lineage`].
+    /// Lists the checkpoint tree that contains a thread. See [`Scan::Lineage`].
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
         page!(self.scan(&Scan::Lineage { thread: thread.clone() }), Summaries)
     }
 
-    /// Lists the names that a thread has for checkpoints. See [`Scan::Names`].
+    /// Lists a thread's names for checkpoints. See [`Scan::Names`].
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
         page!(self.scan(&Scan::Names { thread: thread.clone() }), Names)
     }
@@ -139,15 +139,15 @@ pub trait CheckpointReader {
     /// Lists the leases of threads. See [`Scan::Leases`].
     ///
     /// # Errors
-    /// Those of [`threads`](Self::threads).
+    /// Returns the errors of [`threads`](Self::threads).
     fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
         page!(self.scan(&Scan::Leases), Leases)
     }
 
-    /// Reads the journal of what led to a checkpoint, for tests. That of a thread that does not exist is empty.
+    /// Reads the journal that leads to a checkpoint, for tests. A thread that does not exist has an empty journal.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Returns the errors of [`load`](Self::load).
     fn journal(&self, thread: ThreadId, to: At) -> Result<Journal, StoreError> {
         let mut journal = Journal::new(thread, to);
         while let Some((thread, at)) = journal.wanted() {
@@ -161,7 +161,7 @@ fn past(thread: &ThreadId, from: &At, limit: usize) -> PastScan {
     PastScan { thread: thread.clone(), from: from.clone(), limit }
 }
 
-/// Something that lends a connection for reading.
+/// A source of connections for reading.
 pub(crate) trait Snapshots {
     /// Runs `read` on one snapshot.
     fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError>;
@@ -205,7 +205,7 @@ impl<S: Snapshots> CheckpointReader for S {
     }
 }
 
-/// Lists what a scan asks for.
+/// Returns the page that a scan asks for.
 pub(crate) fn scan(connection: &Connection, scan: &Scan) -> Result<Page, StoreError> {
     Ok(match scan {
         Scan::Threads(scan) => Page::Threads(threads::threads(connection, scan)?),

@@ -1,11 +1,11 @@
-//! The checksum that every row carries to prove that it is what was written.
+//! The checksum of every row, which detects damage.
 
 use twox_hash::XxHash3_64;
 
 /// A running 64-bit checksum (XXH3) over the columns of one row.
 ///
-/// It guards against damage, not against forgery. It starts from the name of the row's table and takes in the
-/// row's identity, so that a row found in another's place does not pass.
+/// It detects damage, not forgery. It starts from the name of the row's table and includes the row's identity, so that
+/// a row in the wrong place does not match.
 pub(crate) struct Checksum(u64);
 
 impl Checksum {
@@ -25,7 +25,7 @@ impl Checksum {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// An absent value is no value: not zero, and not an empty text.
+    /// Adds a value that may be absent. An absent value differs from zero and from an empty text.
     pub(crate) fn optional_int(self, value: Option<i64>) -> Self {
         match value {
             Some(value) => self.int(value),
@@ -40,7 +40,7 @@ impl Checksum {
         }
     }
 
-    /// The checksum as SQLite keeps it.
+    /// Returns the checksum as SQLite stores it.
     pub(crate) fn finish(self) -> i64 {
         self.0.cast_signed()
     }

@@ -17,15 +17,15 @@ pub(crate) fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Optio
     value.as_str_or_null().map_err(|error| corrupt("a text column", error))
 }
 
-/// A long text as it is stored, in one of two columns: as a text, or encrypted as bytes, which take a quarter less
-/// than they would as a text. Before format 5 all of them were texts.
+/// A long text as it is stored, in one of two columns: as text, or encrypted as bytes, which need a quarter less space
+/// than text. Before format 5, all long texts were stored as text.
 pub(crate) enum LongText<'t> {
     Text(Cow<'t, str>),
     Encrypted(Cow<'t, [u8]>),
 }
 
 impl<'t> LongText<'t> {
-    /// Reads it from the columns `text` and `sealed`.
+    /// Reads the text from the columns `text` and `sealed`.
     pub(crate) fn read(row: &'t Row<'_>, text_at: usize, sealed_at: usize) -> Result<Self, StoreError> {
         const COLUMN: &str = "a column of encrypted texts";
         let sealed = row.get_ref(sealed_at).map_err(sqlite)?.as_blob_or_null();

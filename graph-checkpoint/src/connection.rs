@@ -1,4 +1,4 @@
-//! A connection to a checkpoint file, and what its texts are encrypted with.
+//! A connection to a checkpoint file, with the encryption of its texts.
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
@@ -11,23 +11,23 @@ use crate::encryption::{Cell, Encryption};
 use crate::error::{corrupt, keys};
 use crate::limited::too_large;
 
-/// The encryption of a file's texts on their way in and out.
+/// The encryption of a file's texts when they are written and read.
 pub(crate) enum FileEncryption {
-    /// Texts are stored as they are.
+    /// Texts are not encrypted.
     Plain,
-    /// Encrypted.
+    /// Texts are encrypted.
     Encrypted(Box<Encryption>),
-    /// Encrypted, and the file is used without its keys, as far as that goes.
+    /// Texts are encrypted, and the file is used without its keys, as far as that is possible.
     Unopened {
         /// The file.
         place: String,
-        /// The problem that a request for a text fails with.
+        /// The error of a request that needs a text.
         problem: KeyProblem,
     },
 }
 
-/// SQLite's connection. Where the file is encrypted, texts go through it on their way from and to the columns; where
-/// it is not, they are what they were.
+/// An SQLite connection. If the file is encrypted, it encrypts texts that are written and decrypts texts that are read;
+/// otherwise texts stay unchanged.
 pub(crate) struct Connection {
     sqlite: rusqlite::Connection,
     encryption: FileEncryption,
@@ -44,7 +44,7 @@ impl Connection {
         self.limits
     }
 
-    /// Says what the texts are from now on.
+    /// Sets the encryption of the texts.
     #[cfg(feature = "encryption")]
     pub(crate) fn encrypt_with(&mut self, encryption: FileEncryption) {
         self.encryption = encryption;
@@ -65,7 +65,7 @@ impl Connection {
         }
     }
 
-    /// The text of what is stored in the cell of a table, which is no larger than a record may be.
+    /// Returns the plain text of a stored cell of a table. Its size is limited to that of a record.
     pub(crate) fn decrypt<'t>(
         &self,
         stored: &'t str,
@@ -77,7 +77,7 @@ impl Connection {
         Ok(text)
     }
 
-    /// As [`decrypt`](Self::decrypt), of a part of a larger text, whose size the caller checks.
+    /// Decrypts a part of a larger text, like [`decrypt`](Self::decrypt). The caller checks the size of the whole.
     pub(crate) fn decrypt_part<'t>(
         &self,
         stored: &'t str,
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// As [`encrypt`](Self::encrypt), of a long text.
+    /// Returns the stored form of a long text, like [`encrypt`](Self::encrypt).
     pub(crate) fn encrypt_long<'t>(
         &self,
         text: &'t str,
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// As [`decrypt`](Self::decrypt), of a long text.
+    /// Returns the plain text of a stored long text, like [`decrypt`](Self::decrypt).
     pub(crate) fn decrypt_long<'t>(
         &self,
         stored: &'t LongText<'_>,
@@ -131,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// As [`encrypt`](Self::encrypt), of a text that may be absent.
+    /// Returns the stored form of a text that may be absent, like [`encrypt`](Self::encrypt).
     pub(crate) fn encrypt_optional<'t>(
         &self,
         text: Option<&'t str>,
@@ -140,7 +140,7 @@ impl Connection {
         text.map(|text| self.encrypt(text, cell)).transpose()
     }
 
-    /// As [`decrypt`](Self::decrypt), of a text that may be absent.
+    /// Returns the plain text of a stored text that may be absent, like [`decrypt`](Self::decrypt).
     pub(crate) fn decrypt_optional<'t>(
         &self,
         stored: Option<&'t str>,
@@ -149,7 +149,8 @@ impl Connection {
         stored.map(|stored| self.decrypt(stored, cell)).transpose()
     }
 
-    /// By what a long text is found again: in an encrypted file one that tells nobody else what it is of.
+    /// Returns the hash by which a long text is found. In an encrypted file it is keyed, so that it reveals nothing
+    /// about the text.
     pub(crate) fn digest(&self, text: &str) -> blake3::Hash {
         match &self.encryption {
             FileEncryption::Encrypted(encryption) => encryption.digest(text),
@@ -162,7 +163,7 @@ impl Connection {
         !matches!(self.encryption, FileEncryption::Plain)
     }
 
-    /// Returns `true` if its texts cannot be read for lack of keys.
+    /// Returns `true` if the texts cannot be read because the keys are missing.
     pub(crate) fn is_unopened(&self) -> bool {
         matches!(self.encryption, FileEncryption::Unopened { .. })
     }

@@ -1,4 +1,4 @@
-//! From SQLite's errors to the trait's.
+//! Conversions from SQLite's errors to those of the trait.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -44,13 +44,13 @@ pub(crate) enum FileError {
     HalfWritten,
     #[error("an earlier failure has lost the database in memory")]
     MemoryLost,
-    /// The failure of a transaction, as each of its requests is told.
+    /// The error of a failed transaction, shared by all of its requests.
     #[error("{}", reason(.0))]
     Shared(Arc<StoreError>),
 }
 
 impl FileError {
-    /// One failure, for several who are told.
+    /// Returns an error for one of several callers that share a failure.
     pub(crate) fn shared(failure: &Arc<StoreError>) -> StoreError {
         match &**failure {
             StoreError::Corrupt { place, reason } => corrupt(place, reason),
@@ -60,7 +60,7 @@ impl FileError {
     }
 }
 
-/// Returns the cause of a failure without the words that begin every failure of the store.
+/// Returns the cause of a failure without the prefix that every store error has.
 fn reason(failure: &StoreError) -> &dyn Display {
     match failure {
         StoreError::Io(error) => error,
@@ -74,14 +74,14 @@ impl From<FileError> for StoreError {
     }
 }
 
-/// SQLite's error as the trait's. Damage is told from failure, so that a damaged file is never retried.
+/// Converts SQLite's error. Damage is distinguished from other failures, so that a damaged file is never retried.
 pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
     use rusqlite::Error as E;
     if is_busy(&error) {
         return StoreError::Busy;
     }
     let damaged = match &error {
-        // The statements are ours: a table or a column that they name is missing.
+        // The statements are fixed, so a missing table or column means that the file is damaged.
         E::SqliteFailure(failure, said) => match failure.code {
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => true,
             ErrorCode::Unknown => said.as_ref().is_some_and(|said| said.starts_with("no such ")),

@@ -1,6 +1,6 @@
-//! Entry points of the fuzzer: decoders on any text, and the properties of what they accept.
+//! Entry points for the fuzzer: decoders that accept any text, and properties of the accepted texts.
 //!
-//! Only compiled for the fuzzer, `cfg(fuzzing)`, and for this crate's tests.
+//! Compiled only for the fuzzer, `cfg(fuzzing)`, and for this crate's tests.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -21,7 +21,7 @@ use crate::history::manifest::{Bodies, Fields};
 use crate::history::segment::{Part, Segment};
 use crate::portable::{self, Export};
 
-/// Long texts in memory, by their place.
+/// Long texts in memory, by their position.
 #[derive(Default)]
 struct Held(RefCell<Vec<String>>);
 
@@ -40,11 +40,11 @@ impl Bodies for Held {
     }
 }
 
-/// The texts of a checkpoint's row. What is decoded is written and decoded again to the same; returns whether it is a
-/// checkpoint at all.
+/// Decodes the texts of a checkpoint's row. A checkpoint that is accepted must be the same after it is encoded and
+/// decoded again. Returns `true` if the texts are a checkpoint.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// Panics if a property does not hold.
 #[must_use]
 pub fn checkpoint(changes: &str, manifest: &str, fields: &str) -> bool {
     let listed = decode::parse_fields(fields);
@@ -98,7 +98,7 @@ fn decoded(changes: &str, manifest: &str, bodies: &Held) -> Option<Checkpoint> {
     })
 }
 
-/// Any text as that of a segment, and any as the places in it: what its versions fold to is found or is an error.
+/// Reads any text as a segment with any positions: folding its versions returns a value or an error.
 fn segment(text: &str, ends: &str, bodies: &Held) {
     for is_list in [false, true] {
         let segment = Segment {
@@ -123,7 +123,7 @@ fn segment(text: &str, ends: &str, bodies: &Held) {
     }
 }
 
-/// A chain of operations gives a value, which is the same when it is set at once, or a typed error.
+/// Folds a chain of operations to a value, which must be the same if it is set at once, or to a typed error.
 fn fold(ops: &[Op]) {
     let value = |ops: &[Op]| {
         let mut fold = Fold::new();
@@ -136,11 +136,11 @@ fn fold(ops: &[Op]) {
     }
 }
 
-/// A text of the tables beside that of the checkpoints: results, failures, questions, outcomes, what was emitted.
-/// Returns whether it is any.
+/// Decodes a text of the other tables: results, failures, questions, outcomes, and emitted events. Returns `true` if
+/// one of them accepts it.
 ///
 /// # Panics
-/// When what was read is not read again from how it is written.
+/// Panics if a decoded value is not the same after it is encoded and decoded again.
 #[must_use]
 pub fn work(text: &str) -> bool {
     let known = [
@@ -161,11 +161,11 @@ fn comes_back<T: DeserializeOwned + Serialize + PartialEq + Debug>(text: &str) -
     true
 }
 
-/// A thread as a document, whose digest is made right first. What is accepted is written and read again as the same,
-/// and so it is without its secrets.
+/// Parses a thread's document, after correcting its digest. A document that is accepted must be the same after it is
+/// written and parsed again, also without its secrets.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// Panics if a property does not hold.
 #[must_use]
 pub fn document(text: &str) -> bool {
     let _as_it_is = Export::parse(text);

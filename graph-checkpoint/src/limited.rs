@@ -1,12 +1,12 @@
-//! Errors for data that exceeds a limit.
+//! Limits on the size of rows, and errors for data that exceeds a limit.
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::state::{CodecError, Excess, SizeLimits};
 
 use crate::error::corrupt;
 
-/// A row of at most so many bytes is handed over by SQLite: a text that keeps to the limits, though it is encrypted,
-/// with all that stands beside it.
+/// Returns the largest row in bytes that SQLite may return: an encrypted text within the limits, with the other
+/// columns.
 pub(crate) fn longest_row(limits: SizeLimits) -> i32 {
     const BESIDE: usize = 4 << 20;
     let most = limits.most_bytes();

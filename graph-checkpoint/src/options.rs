@@ -33,18 +33,18 @@ pub struct SqliteOptions {
     pub(crate) alone: bool,
 }
 
-/// Tells leases the time, in milliseconds since 1970.
+/// Returns the time for leases, in milliseconds since the Unix epoch.
 pub(crate) type LeaseClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 pub(crate) type CommitObserver = Arc<dyn Fn(Stage) + Send + Sync>;
 
-/// When an observer of storage commits is called.
+/// The moment at which an observer of storage commits is called.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Everything is written, nothing is committed.
+    /// Everything is written, and nothing is committed.
     Before,
-    /// The commit is done, nobody was told.
+    /// The commit is done, and no caller has its reply yet.
     After,
 }
 
@@ -81,8 +81,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Limits the size of a state and of the records beside it: anything larger is refused when it is written, and when
-    /// it is read. All programs that use a file need limits that are no lower than those it was written with.
+    /// Limits the size of a state and of the other records: larger ones are rejected when they are written or read. All
+    /// programs that use a file need limits at least as high as those with which it was written.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -104,11 +104,11 @@ impl SqliteOptions {
         self
     }
 
-    /// Encrypts the file with these keys: a new file from its beginning, one that is encrypted already as before. A
-    /// file with plain texts is refused; [`maintenance::rekey`](crate::maintenance::rekey()) encrypts it first.
+    /// Encrypts the file with these keys. A new file is encrypted from its beginning, and an encrypted file stays so. A
+    /// file with plain texts is rejected; encrypt it with [`maintenance::rekey`](crate::maintenance::rekey()) first.
     ///
-    /// The page [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html) says what is encrypted
-    /// and what stays readable.
+    /// The page [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html) lists the data that is
+    /// encrypted and the data that stays readable.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -131,12 +131,11 @@ impl SqliteOptions {
         self
     }
 
-    /// Which checkpoints stay: older ones are taken out by the saver itself while threads run, as
-    /// [`maintenance::prune`](crate::maintenance::prune()) does. It does so on a thread of its own and in short
-    /// transactions, whenever [as many](Self::retain_every) checkpoints were committed. Everything stays unless
-    /// something is said.
+    /// Sets which checkpoints are kept. The saver deletes older ones itself while threads run, as
+    /// [`maintenance::prune`](crate::maintenance::prune()) does, on a background thread and in short transactions, each
+    /// time that [as many](Self::retain_every) checkpoints were committed. By default, everything is kept.
     ///
-    /// With [`Durability::Exit`], and in memory, nothing is taken out: nobody but the writer can write there.
+    /// With [`Durability::Exit`], and in memory, nothing is deleted, because only the writer can write there.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -161,8 +160,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Which checkpoints of one thread stay, with those of its subgraphs, instead of what
-    /// [`retention`](Self::retention) says of all. What several threads share stays where one of them keeps it.
+    /// Sets which checkpoints of one thread and its subgraphs are kept, instead of [`retention`](Self::retention). A
+    /// checkpoint that several threads share is kept if one of them keeps it.
     #[must_use]
     pub fn retention_of(mut self, thread: impl Into<ThreadId>, retention: Retention) -> Self {
         self.retention.set(thread.into(), retention);
@@ -186,7 +185,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Lets the file grow to so many pages. For tests of a disk that is full.
+    /// Limits the size of the file to this number of pages. For tests of a full disk.
     #[doc(hidden)]
     #[must_use]
     pub fn max_pages(mut self, pages: u32) -> Self {
@@ -194,7 +193,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Moves the log into the file when it has so many pages, instead of 1000. For tests that watch it happen.
+    /// Moves the log into the file when it has this many pages, instead of 1000. For tests of that move.
     #[doc(hidden)]
     #[must_use]
     pub fn log_pages(mut self, pages: u32) -> Self {
@@ -202,8 +201,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Lets `clock` tell leases the time, in milliseconds since 1970, in the place of the database. For tests of clocks
-    /// that jump.
+    /// Sets the clock for leases, in milliseconds since the Unix epoch, instead of the database's clock. For tests with
+    /// clock jumps.
     #[doc(hidden)]
     #[must_use]
     pub fn lease_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {

@@ -1,4 +1,4 @@
-//! The saver.
+//! The SQLite saver.
 
 pub(crate) mod shared;
 
@@ -38,11 +38,11 @@ use crate::write::writer::{Ledger, Writer};
 
 use self::shared::Shared;
 
-/// Keeps checkpoints in an SQLite file.
+/// Stores checkpoints in an SQLite file.
 ///
-/// Cheap to clone: clones share the file. Several savers, in one program or in several, may use one file at
-/// once; of two that continue the same checkpoint one wins and the other is told. When the last clone is
-/// dropped, everything handed over is written first.
+/// Cheap to clone: clones share the file. Several savers, in one program or in several, may use one file at once; if
+/// two of them continue the same checkpoint, one wins and the other receives a conflict. When the last clone is
+/// dropped, all pending writes are completed first.
 #[derive(Clone)]
 pub struct SqliteSaver {
     open: Arc<Open>,
@@ -51,12 +51,12 @@ pub struct SqliteSaver {
 }
 
 impl SqliteOptions {
-    /// Opens the file at `path`, creating it when there is none.
+    /// Opens the file at `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`StoreError::NotACheckpointFile`] for a file that is something else, which is left untouched;
-    /// [`StoreError::NewerFormat`] for one that a newer version wrote; [`StoreError::Io`] when its folder
-    /// does not exist or the file cannot be opened.
+    /// Returns [`StoreError::NotACheckpointFile`] for another kind of file, which is left unchanged;
+    /// [`StoreError::NewerFormat`] for a file that a newer version wrote; [`StoreError::Io`] if the folder does not
+    /// exist or the file cannot be opened.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, StoreError> {
         SqliteSaver::open_with(Some(path.as_ref().to_owned()), self).await
     }
@@ -71,26 +71,26 @@ struct Open {
 }
 
 impl SqliteSaver {
-    /// Opens a file with [`Durability::Power`], creating it when there is none. A path is one; where there are keys
-    /// for it, it is encrypted.
+    /// Opens a file with [`Durability::Power`], and creates it if it does not exist. `file` can be a path. If it has
+    /// keys, the file is encrypted.
     ///
     /// # Errors
-    /// Those of [`SqliteOptions::open`].
+    /// Returns the errors of [`SqliteOptions::open`].
     pub async fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
         let CheckpointFile { path, keys, limits } = file.into();
         Self::open_with(Some(path), SqliteOptions { keys, limits, ..Self::options() }).await
     }
 
-    /// Says first how the file is to be opened.
+    /// Returns options for opening a file.
     #[must_use]
     pub fn options() -> SqliteOptions {
         SqliteOptions::new()
     }
 
-    /// A saver without a file, for tests: the same code on a database in memory.
+    /// Creates a saver without a file, for tests: the same code on a database in memory.
     ///
     /// # Errors
-    /// When the database cannot be made, which takes a lack of memory.
+    /// Returns an error if the database cannot be created, for example because memory is exhausted.
     pub async fn in_memory() -> Result<Self, StoreError> {
         Self::open_with(None, Self::options().durability(Durability::Process)).await
     }
@@ -124,22 +124,22 @@ impl SqliteSaver {
         Ok(Self { open: Arc::new(open), lease: None })
     }
 
-    /// The file that it keeps checkpoints in, with its keys and limits, for what else reads or cares for it: a
-    /// [`SqliteReader`](crate::SqliteReader), [`maintenance`](crate::maintenance). `None` for one in memory.
+    /// Returns the file in which checkpoints are stored, with its keys and limits, for other readers or maintenance: a
+    /// [`SqliteReader`](crate::SqliteReader), [`maintenance`](crate::maintenance). `None` for a database in memory.
     #[must_use]
     pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
         let File { path, options: SqliteOptions { keys, limits, .. }, .. } = self.file().clone();
         path.map(|path| CheckpointFile { path, keys, limits })
     }
 
-    /// Returns the path of its file; `None` for one in memory.
+    /// Returns the path of the file; `None` for a database in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file().path.as_deref()
     }
 
-    /// Returns a reader of its checkpoints, for tools, that does not open the file a second time. It sees what is
-    /// written: a result that was handed over may be missing for a moment.
+    /// Returns a reader of the saver's checkpoints, for tools, that does not open the file a second time. It sees data
+    /// that is already written: a result may be missing for a moment after it was recorded.
     #[must_use]
     pub fn reader(&self) -> Box<dyn CheckpointReader> {
         Box::new(Reader(self.clone()))
@@ -162,7 +162,7 @@ impl SqliteSaver {
         &self.shared().file
     }
 
-    /// Hands work to the writer and waits for its answer.
+    /// Sends work to the writer and waits for its reply.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         kind: Kind,
@@ -173,7 +173,7 @@ impl SqliteSaver {
             (Durability::Power, Kind::Commit { thread, .. }) => {
                 writer.queue.timing.is_quick_and_alone(thread)
             }
-            // The sync of a flush and what reads much would hold up the runtime.
+            // The sync of a flush, and requests that read much, would block the runtime.
             (Durability::Power, _) | (_, Kind::Long) => false,
             (Durability::Exit, Kind::Flush(_) | Kind::Commit { is_last: true, .. }) => false,
             (Durability::Process | Durability::Exit, _) => true,
@@ -190,7 +190,7 @@ impl SqliteSaver {
         answer.map_err(|_| FileError::WriterGone)?
     }
 
-    /// The same for work of which only errors that end the transaction are seen to.
+    /// Sends work to the writer, like [`write`](Self::write). Any error of the work may end the transaction.
     async fn request<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut Turn<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -198,7 +198,7 @@ impl SqliteSaver {
         self.write(Kind::Short, move |turn| work(turn).map(Ok)).await
     }
 
-    /// Hands work to the writer, for which nobody waits.
+    /// Sends work to the writer without waiting for it.
     fn hand_over(
         &self,
         kind: Kind,
@@ -211,7 +211,7 @@ impl SqliteSaver {
         self.lease.as_ref().map(|lease| lease.fence)
     }
 
-    /// Reads away from the runtime's threads, after everything that was handed over is written.
+    /// Reads on a blocking thread, after all pending writes are completed.
     async fn query<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -227,7 +227,8 @@ impl SqliteSaver {
         away_from_the_runtime(move || shared.read(read)).await
     }
 
-    /// Stores the result that counts, which is known at once: the first one that this saver or the file knows of.
+    /// Records a result and returns the one that counts, without waiting: the first one that this saver or the file
+    /// has.
     async fn record_result(
         &self,
         thread: &ThreadId,
@@ -245,20 +246,20 @@ impl SqliteSaver {
                     return Ok(counts);
                 }
                 None if self.begin_superstep(thread, base).await? => {}
-                // The superstep is over: the commit that follows will say so.
+                // The superstep has ended: the next commit reports it.
                 None => return Ok(result),
             }
         }
     }
 
-    /// Opens the superstep on `base`, with what is stored of it; `false` when it is over.
+    /// Opens the superstep on `base` with its stored results; returns `false` if the superstep has ended.
     async fn begin_superstep(&self, thread: &ThreadId, base: CheckpointId) -> Result<bool, StoreError> {
         let (shared, thread, fence) = (self.shared().clone(), thread.clone(), self.fence());
         away_from_the_runtime(move || shared.begin_superstep(&thread, base, fence)).await
     }
 }
 
-/// Reads on a thread that may wait for the disk.
+/// Reads on a blocking thread.
 async fn away_from_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -275,11 +276,11 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.pruner = None;
         self.watcher.close();
-        // The writer goes last: whoever closes the file last moves the log into it.
+        // The writer closes last, because the last connection moves the log into the file.
         self.shared.readers.close();
         self.shared.writer.queue.close();
         if let Some(thread) = self.thread.take() {
-            // It ends when everything is written. It has panicked only if SQLite did.
+            // The thread ends when everything is written. It can only have panicked if SQLite did.
             let _ended = thread.join();
         }
     }
@@ -382,7 +383,7 @@ impl Checkpointer for SqliteSaver {
             }
             Answers::Overdue { graph, thread, now_ms } => {
                 let name = graph.clone();
-                // Nearly always there is none, and then nothing is written.
+                // Usually there is none, and then nothing is written.
                 let due = move |connection: &Connection| {
                     ask::open(connection, &name, ask::Open::Due(latest(now_ms)))
                 };
@@ -398,7 +399,7 @@ impl Checkpointer for SqliteSaver {
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let name = thread.clone();
         self.write(Kind::Flush(thread.clone()), move |turn| turn.flush(&name)).await?;
-        // Everything is written: should the superstep go on, it begins with what is in the file.
+        // Everything is written: if the superstep continues, it starts from the contents of the file.
         self.shared().sessions.end(thread);
         Ok(())
     }
@@ -439,7 +440,7 @@ impl Checkpointer for SqliteSaver {
     }
 }
 
-/// Reads through a saver.
+/// A reader that reads through a saver.
 struct Reader(SqliteSaver);
 
 impl Snapshots for Reader {
@@ -456,8 +457,7 @@ mod tests {
 
     use super::*;
 
-    /// A failure closed the connection, and with it the database: the next call got a new one that was empty,
-    /// as if nothing had ever been stored.
+    /// A failure closed the connection, and with it the database: the next call got a new, empty one.
     #[tokio::test]
     async fn a_database_in_memory_that_failed_stays_failed() {
         let options = SqliteSaver::options().durability(Durability::Process).max_pages(60);

@@ -1,4 +1,4 @@
-//! Reading a file that may belong to others.
+//! Reads a file that other programs may use.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,11 +16,11 @@ use crate::file::file_path::{beside, not_a_file};
 use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::options::SqliteOptions;
 
-/// Reads a checkpoint file and never writes: no lock that a writer waits for, no migration.
+/// Reads a checkpoint file and never writes to it: it takes no lock for which a writer waits, and does not migrate.
 ///
-/// The file may be one that a program is writing to, that of a program that crashed, a copy of it in another folder, or
-/// one of an older format. Of a file that nobody has open nothing is left beside it, and its folder need not be
-/// writable. Calls block; each reads one consistent state of the file, the latest.
+/// The file may be in use by a program that writes to it, left by a program that crashed, a copy in another folder, or
+/// of an older format. If no program has the file open, reading leaves nothing beside it, and its folder need not be
+/// writable. Calls block; each reads the latest consistent state of the file.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -44,25 +44,25 @@ pub struct SqliteReader {
 struct Held {
     connection: Connection,
     format: u32,
-    /// The stamp of the file from when it was opened as one that no other program has open.
+    /// The stamp of the file at the time when it was opened as one that no other program has open.
     alone: Option<Stamp>,
 }
 
 impl SqliteReader {
-    /// The newest format that can be read: that of the files that a saver writes.
+    /// The newest format that can be read. Savers write this format.
     pub const FORMAT: u32 = FORMATS as u32;
 
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] when nothing of the
-    /// file can be read, [`StoreError::Keys`] when it is encrypted with other keys than were given, and
-    /// [`StoreError::Io`] when it is not there, is not a file, is empty, or cannot be read where it is.
+    /// Returns [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] if nothing of
+    /// the file can be read, [`StoreError::Keys`] if the right keys are missing, and [`StoreError::Io`] if it does not
+    /// exist, is not a file, is empty, or cannot be read.
     pub fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
         Self::open_with(file.into(), false)
     }
 
-    /// Opens a file also without the keys that it is encrypted with: what needs them fails when it is asked for.
+    /// Opens a file even without its keys: requests that need them return an error.
     pub(crate) fn open_with(file: CheckpointFile, unopened: bool) -> Result<Self, StoreError> {
         let CheckpointFile { path, keys, limits } = file;
         let options = SqliteOptions { keys, limits, unopened, ..SqliteOptions::new() };
@@ -78,13 +78,13 @@ impl SqliteReader {
         Ok(Self { file, path, held })
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The format that the file has: an older one is read as it is.
+    /// Returns the format of the file. An older format is read without migrating it.
     #[must_use]
     pub fn format(&self) -> u32 {
         self.held.borrow().format
@@ -104,7 +104,7 @@ impl SqliteReader {
             if held.alone.is_none() || held.alone == Stamp::of_lonely(&self.path) {
                 return result;
             }
-            // Somebody has begun to write to it.
+            // A program has begun to write to the file.
             *held = Held::open(&self.file, &self.path)?;
         }
     }
@@ -127,8 +127,8 @@ impl Held {
         let alone = Stamp::of_lonely(path);
         let sharing = if alone.is_some() { Sharing::Alone } else { Sharing::WithWriters };
         let (connection, format) = file.open_as_it_is(sharing).map_err(|error| match &error {
-            // SQLite does not say why. Only now is the file opened here: closing it gives up the locks on it that a
-            // saver of this process has.
+            // SQLite does not report the reason. The file is opened here only after that failure, because closing it
+            // releases the locks on it of a saver in this process.
             StoreError::Io(cause) if cannot_open(cause.downcast_ref()) => match std::fs::File::open(path) {
                 Err(why) => FileError::Unreadable(path.display().to_string(), why).into(),
                 Ok(_) if alone.is_none() => FileError::LogUnreadable(path.display().to_string()).into(),
@@ -147,7 +147,7 @@ fn cannot_open(error: Option<&rusqlite::Error>) -> bool {
         .is_some_and(|code| matches!(code, CannotOpen | ReadOnly))
 }
 
-/// Tells whether a file was changed.
+/// A stamp that changes when the file is changed.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     length: u64,
@@ -155,9 +155,9 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// That of a file that nobody has open: while somebody has, its log is beside it.
+    /// Returns the stamp of a file that no program has open: an open file has its log beside it.
     fn of_lonely(path: &Path) -> Option<Self> {
-        // What is no text cannot be addressed as lonely.
+        // A path that is not valid UTF-8 cannot be opened this way.
         if ["-wal", "-journal"].iter().any(|end| beside(path, end).exists()) || path.to_str().is_none() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Notices changes of a file, for those who wait for one: on a thread and a connection of its own.
+//! Detects changes of a file for waiting callers, on a thread and a connection of its own.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,11 @@ use crate::connection::Connection;
 use crate::error::{FileError, sqlite};
 use crate::saver::shared::Shared;
 
-/// The time between two looks at the file while somebody waits. A look reads a number that SQLite keeps in memory.
+/// The interval between two checks of the file while a caller waits. A check reads a number that SQLite keeps in
+/// memory.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The thread that looks at the file; it starts with the first request.
+/// The thread that checks the file; the first request starts it.
 #[derive(Default)]
 pub(crate) struct Watcher {
     thread: Mutex<Option<(Sender<Request>, JoinHandle<()>)>>,
@@ -27,7 +28,7 @@ struct Request {
 }
 
 impl Watcher {
-    /// Asks for the mark once it is another one than `since`.
+    /// Requests the mark as soon as it differs from `since`.
     pub(crate) fn ask(
         &self,
         shared: &Arc<Shared>,
@@ -77,17 +78,17 @@ fn serve(mut look: Look, requests: &Receiver<Request>) {
         let is_answered = |request: &mut Request| now.as_ref().ok() != request.since.as_ref();
         for Request { reply, .. } in waiting.extract_if(.., is_answered) {
             let mark = now.as_ref().map(|mark| *mark).map_err(FileError::shared);
-            // A caller that waits no longer misses nothing.
+            // A caller that no longer waits does not need the mark.
             let _received = reply.send(mark);
         }
     }
 }
 
-/// Tells states of the file apart.
+/// Distinguishes states of the file.
 struct Look {
     shared: Arc<Shared>,
     connection: Option<Connection>,
-    /// By when it began, so that marks of an earlier saver are other ones.
+    /// The start time, so that marks differ from those of an earlier saver.
     began: u64,
     count: u64,
     seen: (i64, u64),
@@ -118,7 +119,7 @@ impl Look {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                // The numbers of two connections cannot be compared.
+                // The version numbers of two connections cannot be compared.
                 self.seen = (-1, 0);
                 self.shared.file.open_reader()?
             }
@@ -129,7 +130,7 @@ impl Look {
     }
 }
 
-/// Changes with what other connections commit, and with what this one writes.
+/// Returns a version that changes with the commits of other connections, and with the writes of this one.
 fn version(connection: &Connection) -> Result<(i64, u64), StoreError> {
     let mut look = connection.prepare_cached("PRAGMA data_version").map_err(sqlite)?;
     let others = look.query_row([], |row| row.get(0)).map_err(sqlite)?;

@@ -13,7 +13,7 @@ use super::material::{self, GRAPH, commit_of, graph, thread};
 use super::subject::Opened;
 use super::verdict::{Stop, Verdict, failed, is, unopened};
 
-/// A store that holds nothing but the [graph](material::graph).
+/// A store that contains only the [graph](material::graph).
 pub(super) struct Bench<'b> {
     pub(super) saver: Arc<dyn Checkpointer>,
     opened: &'b dyn Opened,
@@ -25,7 +25,7 @@ impl<'b> Bench<'b> {
         Ok(Self { saver, opened })
     }
 
-    /// The same store, opened once more.
+    /// Opens the same store once more.
     pub(super) async fn reopened(&self) -> Result<Bench<'b>, Stop> {
         match self.opened.reopen().await {
             Ok(Some(saver)) => Ok(Bench { saver, opened: self.opened }),
@@ -34,7 +34,7 @@ impl<'b> Bench<'b> {
         }
     }
 
-    /// Another store, whose clock the item moves.
+    /// Opens another store, whose clock the item controls.
     pub(super) async fn with_clock(&self) -> Result<(Bench<'b>, Hand), Stop> {
         let hand = Hand(Arc::new(AtomicU64::new(Hand::START)));
         let now = Arc::clone(&hand.0);
@@ -45,13 +45,13 @@ impl<'b> Bench<'b> {
         }
     }
 
-    /// Commits, and expects it to be new.
+    /// Commits, and expects the checkpoint to be new.
     #[track_caller]
     pub(super) fn put(&self, name: &str, checkpoint: &Checkpoint) -> impl Future<Output = Verdict> + Send {
         self.put_as(commit_of(name, checkpoint))
     }
 
-    /// Commits, and expects it to be new.
+    /// Commits, and expects the checkpoint to be new.
     pub(super) fn put_as(&self, commit: Commit) -> impl Future<Output = Verdict> + Send {
         let saver = self.saver.clone();
         async move {
@@ -72,12 +72,12 @@ impl<'b> Bench<'b> {
         Ok(next)
     }
 
-    /// The head of a thread, which is there.
+    /// Returns the head of a thread, which must exist.
     pub(super) async fn head(&self, name: &str) -> Result<Loaded, Stop> {
         self.load(name, At::Head).await
     }
 
-    /// A checkpoint of a thread, which is there.
+    /// Returns a checkpoint of a thread, which must exist.
     pub(super) async fn at(&self, name: &str, id: CheckpointId) -> Result<Loaded, Stop> {
         self.load(name, At::Id(id)).await
     }
@@ -92,12 +92,12 @@ impl<'b> Bench<'b> {
         Ok(self.saver.read(name, At::Head).await?.is_some())
     }
 
-    /// A thread's past, newest first.
+    /// Returns a thread's past, newest first.
     pub(super) async fn history(&self, name: &str) -> Result<Vec<Summary>, Stop> {
         Ok(self.saver.history(&thread(name), At::Head, usize::MAX).await?)
     }
 
-    /// The ids of a thread's past, newest first.
+    /// Returns the ids of a thread's past, newest first.
     pub(super) async fn ids(&self, name: &str) -> Result<Vec<CheckpointId>, Stop> {
         Ok(self.history(name).await?.iter().map(|line| line.id).collect())
     }
@@ -106,7 +106,7 @@ impl<'b> Bench<'b> {
         Ok(self.saver.steps(&thread(name), At::Head, usize::MAX).await?)
     }
 
-    /// The names of all threads that are listed.
+    /// Returns the names of all threads in the list.
     pub(super) async fn names(&self) -> Result<Vec<String>, Stop> {
         Ok(self.saver.threads().await?.iter().map(|summary| summary.thread.to_string()).collect())
     }
@@ -116,11 +116,11 @@ impl<'b> Bench<'b> {
     }
 }
 
-/// Moves the clock of a store.
+/// A handle that moves the clock of a store.
 pub(super) struct Hand(Arc<AtomicU64>);
 
 impl Hand {
-    /// Where the clock stands at first.
+    /// The initial time of the clock, in milliseconds since the Unix epoch.
     pub(super) const START: u64 = 1_700_000_000_000;
 
     pub(super) fn turn(&self, millis: i64) {
@@ -128,7 +128,7 @@ impl Hand {
     }
 }
 
-/// The values as text, by field id.
+/// Returns the values as text, by field id.
 pub(super) fn values(loaded: &Loaded) -> Vec<(u16, &str)> {
     loaded.values.iter().map(|value| (value.field.0, value.value.as_str())).collect()
 }

@@ -1,4 +1,4 @@
-//! Clocks go backwards and stand still: nothing may be ordered by them.
+//! Clocks that go backwards or stand still: no order may depend on them.
 
 use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Committed};
 
@@ -15,7 +15,7 @@ items! { "clock":
     before_a_node_goes_back_from_the_head "`Before` goes back along the parents, whatever the times of the ids are."
 }
 
-/// A thread of which every checkpoint is an hour older than its parent.
+/// Creates a thread in which every checkpoint is an hour older than its parent.
 async fn falling(b: &Bench<'_>, name: &str, length: u64) -> Result<Vec<Checkpoint>, Stop> {
     const HOUR: u64 = 3_600_000;
     let mut all: Vec<Checkpoint> = Vec::new();
@@ -29,7 +29,7 @@ async fn falling(b: &Bench<'_>, name: &str, length: u64) -> Result<Vec<Checkpoin
 }
 
 async fn order_is_that_of_the_commits(b: &Bench<'_>) -> Verdict {
-    // Enough for an index that is filled from time to time.
+    // This is enough for an index that is filled in batches.
     let all = falling(b, "t", 150).await?;
     let newest_first: Vec<_> = all.iter().rev().map(|checkpoint| checkpoint.id).collect();
     equal("the head", b.head("t").await?.checkpoint.id, newest_first[0])?;

@@ -1,4 +1,4 @@
-//! Commits are found as they were committed.
+//! Commits: checkpoints are loaded as they were committed.
 
 use superstep_core::checkpoint::{
     At, Cause, CheckpointerExt, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord,
@@ -31,7 +31,7 @@ items! { "commit":
     new_fields_appear_from_there_on "A field that is written later has no value in earlier checkpoints."
 }
 
-/// A text with everything that is special to somebody.
+/// A text with characters that are special in JSON, SQL or file names.
 const QUOTED: &str = "a \"quoted\"\\ 'name'\n%_;--\u{1F980}";
 
 fn long() -> String {

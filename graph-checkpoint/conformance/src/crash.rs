@@ -101,7 +101,7 @@ fn run_of_writes() -> Vec<Write> {
     ]
 }
 
-/// All that a store shows of a run, without its places in the store's order.
+/// All that a store shows of a run, except the positions in the store's order.
 type Shown = Vec<(ThreadId, Checkpoint, Carried, Vec<(u32, Emitted)>, Vec<(u16, String)>)>;
 
 async fn shown(saver: &dyn Checkpointer, name: &ThreadId) -> Result<Shown, StoreError> {
@@ -144,7 +144,7 @@ async fn between_any_two_writes(b: &Bench<'_>) -> Verdict {
             let what = format!("what is there after write {made}, {:?}", writes[..made].last());
             return Err(failed(what, format!("{:?}", expected[made]), format!("{found:?}")));
         }
-        // The run that goes on repeats what it was not told of.
+        // The run that continues repeats the writes whose outcome it does not know.
         for write in &writes[durable..] {
             write.clone().make(&*again.saver, &name).await?;
         }
@@ -185,7 +185,7 @@ async fn recorded_work_is_there_after_the_next_commit(b: &Bench<'_>) -> Verdict 
         equal("the failures", loaded.failures, [failure(2, "it")])?;
         equal("the effect that was noted", loaded.effects.first(), Some(&ended(effect(1), "1")))?;
     }
-    // Work of a thread that another thread's commit does not take along is its own matter.
+    // Here the work and the next commit are on the same thread.
     let first = b.advance("t", None, []).await?;
     b.saver.note_effect(&thread("t"), first.id, ended(effect(1), "1")).await?;
     let next = b.advance("t", Some(&first), []).await?;

@@ -1,4 +1,4 @@
-//! Questions that answer themselves.
+//! Questions with deadlines.
 
 use superstep_core::checkpoint::{CheckpointerExt, StoreError};
 use superstep_core::id::{InterruptId, NodeName};
@@ -19,7 +19,7 @@ items! { "deadlines":
     may_be_at_any_time "Deadlines at the beginning and at the end of time are kept as they are."
 }
 
-/// Lets the time be `now_ms` for all threads of the graph; returns what answers itself.
+/// Expires the questions that are overdue at `now_ms` on all threads of the graph; returns them.
 async fn tick(b: &Bench<'_>, now_ms: u64) -> Result<Vec<(String, InterruptId)>, Stop> {
     let expired = b.saver.expire(&NodeName::from("graph"), None, now_ms).await?;
     Ok(expired.into_iter().map(|(thread, ask)| (thread.to_string(), ask.id)).collect())

@@ -1,4 +1,4 @@
-//! Deleting threads: what goes, and what others still see.
+//! Deletion of threads: the data that is deleted, and the data that other threads keep.
 
 use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Committed, Kept, StoreError};
 
@@ -139,7 +139,7 @@ async fn takes_what_the_last_fork_leaves(b: &Bench<'_>) -> Verdict {
     equal("the last one", values(&b.head("v").await?), [(0, "[1]")])?;
     b.delete("v").await?;
     equal("the threads", b.names().await?.len(), 0)?;
-    // Nothing is left: the ids can be taken again.
+    // Nothing is left, so the ids can be used again.
     for past in [first, Checkpoint { parent: None, ..second }] {
         b.put(&past.id.to_string(), &past).await?;
     }

@@ -82,7 +82,7 @@ async fn an_outcome_stands(b: &Bench<'_>) -> Verdict {
         b.saver.end_effect(&name, first.id, &effect(number).id, outcome.clone()).await?;
         expected.push(EffectRecord { outcome: Some(outcome), ..effect(number) });
     }
-    // Of one that was never begun there is nothing to say.
+    // The end of an effect that was never begun is ignored.
     b.saver.end_effect(&name, first.id, &effect(9).id, ok("1")).await?;
     equal("the effects", b.head("t").await?.effects, expected)
 }

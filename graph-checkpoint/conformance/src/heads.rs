@@ -1,4 +1,4 @@
-//! Moves of heads: one caller wins, and no caller gets an untrue answer.
+//! Moves of heads: one caller wins, and every caller gets a correct reply.
 
 use superstep_core::checkpoint::{At, Carried, CheckpointerExt, Commit, Committed};
 
@@ -44,7 +44,7 @@ async fn a_taken_id_with_other_content_conflicts(b: &Bench<'_>) -> Verdict {
         Committed::Conflict { head: None }
     );
     equal("the other thread", b.saver.read(&thread("u"), At::Head).await?, None)?;
-    // On the head, where nothing else would refuse it.
+    // It is on the head, so nothing else would reject it.
     let mut onto = step(Some(&second), []);
     onto.id = first.id;
     is!("an old id on the head", b.saver.commit(commit_of("t", &onto)).await?, Committed::Conflict { head } if head == Some(second.id));

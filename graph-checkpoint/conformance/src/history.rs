@@ -20,7 +20,7 @@ items! { "history":
     pending_work_adds_no_line "Work on top of the head adds no line, and hides none."
 }
 
-/// Four checkpoints: inputs and steps by turns, each with a score.
+/// Creates four checkpoints: inputs and steps alternate, each with a score.
 async fn four(b: &Bench<'_>) -> Result<Vec<Checkpoint>, Stop> {
     let mut all: Vec<Checkpoint> = Vec::new();
     for number in 0..4_i64 {

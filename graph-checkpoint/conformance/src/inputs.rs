@@ -18,12 +18,12 @@ items! { "inputs":
     of_a_lost_run_conflict "Such a commit on a passed head is a conflict that names the head."
 }
 
-/// An input on `head`.
+/// Returns an input on `head`.
 fn input(head: Option<&Checkpoint>) -> Checkpoint {
     Checkpoint { source: Source::Input, ..step(head, []) }
 }
 
-/// The commit of an input and of the checkpoint that continues it.
+/// Returns the commit of an input and of the checkpoint that continues it.
 fn both(input: &Checkpoint, start: &Checkpoint) -> Commit {
     Commit {
         expected: input.parent,

@@ -7,13 +7,13 @@ use std::pin::Pin;
 use super::bench::Bench;
 use super::verdict::Verdict;
 
-/// One thing that a store must do.
+/// A requirement for stores.
 pub struct Item {
-    /// Its name, which stays: the group, a dot and what holds, like `commit.parent_is_recorded`.
+    /// Its name, which never changes: the group, a dot and the requirement, such as `commit.parent_is_recorded`.
     pub name: &'static str,
-    /// The family of behaviours that it is of: what its name begins with.
+    /// The group of the requirement, with which its name begins.
     pub group: &'static str,
-    /// The behaviour that it checks, in a sentence.
+    /// The required behaviour, as a sentence.
     pub checks: &'static str,
     pub(super) check: Check,
 }
@@ -27,7 +27,7 @@ impl fmt::Debug for Item {
     }
 }
 
-/// The items of a group: functions of its file, each with what it checks.
+/// Defines the items of a group: functions of its file, each with the behaviour that it checks.
 macro_rules! items {
     ($group:literal: $($function:ident $checks:literal)*) => {
         pub(super) const ITEMS: &[$crate::item::Item] = &[$(

@@ -43,9 +43,9 @@ fn claim_for(name: &str, holder: &str, ttl: u64) -> Claim {
     Claim { thread: thread(name), holder: holder.into(), ttl: Duration::from_millis(ttl) }
 }
 
-/// Long enough for an item.
+/// A duration in milliseconds that is longer than an item runs.
 const LONG: u64 = 3_600_000;
-/// Over as soon as it is there.
+/// A duration in milliseconds after which a lease has already ended.
 const NONE: u64 = 0;
 
 async fn asked(saver: &dyn Checkpointer, claim: Claim) -> Result<Acquired, Stop> {
@@ -79,7 +79,7 @@ fn fenced(b: &Bench<'_>, lease: &LeaseRecord) -> Result<Arc<dyn Checkpointer>, S
     b.saver.fenced(lease).ok_or_else(|| failed("the store of a holder", "Some", "None"))
 }
 
-/// Expects to be told that the lease of `t` was lost, to this holder.
+/// Expects the error that the lease of `t` was lost to this holder.
 #[track_caller]
 fn is_lost<T: std::fmt::Debug>(what: &str, told: Result<T, StoreError>, to: Option<&str>) -> Verdict {
     match told {
@@ -134,7 +134,7 @@ async fn numbers_only_grow(b: &Bench<'_>) -> Verdict {
                 b.delete("t").await?;
             }
             _ => {
-                // One that was over at once.
+                // A lease that ended at once.
                 b.saver.release(&last).await?;
                 last = acquired(b, "t", "brief", NONE).await?;
             }
@@ -218,7 +218,8 @@ async fn go_with_their_thread(b: &Bench<'_>) -> Verdict {
     holds("the thread is still gone", !b.is_there(&thread("t")).await?)
 }
 
-/// A thread with work on it, whose lease was lost; the store of the loser, and what the thread shows.
+/// Creates a thread with work on it, whose lease was lost; returns the store of the former holder, and the thread's
+/// contents.
 async fn lost_thread(b: &Bench<'_>) -> Result<(Arc<dyn Checkpointer>, LeaseRecord, Loaded), Stop> {
     let first = b.advance("t", None, [set(0, "1")]).await?;
     let slow = acquired(b, "t", "slow", NONE).await?;
@@ -245,7 +246,7 @@ async fn a_commit_that_is_fenced_off_changes_nothing(b: &Bench<'_>) -> Verdict {
     equal("the thread", b.head("t").await?, shown.clone())?;
     equal("its history", b.ids("t").await?, [shown.checkpoint.id])?;
     equal("the lease", is_held(b, "t").await?, next.clone())?;
-    // It was the lease, and nothing else.
+    // Only the lease was the reason.
     is!("the same by who holds it", fenced(b, &next)?.commit(commit).await?, Committed::New);
     Ok(())
 }
@@ -264,7 +265,7 @@ async fn every_write_is_fenced(b: &Bench<'_>) -> Verdict {
     is_lost("a fork", loser.fork(&name, base, &thread("u")).await, to)?;
     is_lost("a deletion", loser.delete(&"graph".into(), &name).await, to)?;
 
-    // These may be told later.
+    // The errors of these may be returned later.
     loser.record_result(&name, base, result(2, "\"late\"")).await?;
     loser.fail(&name, base, failure(3, "late")).await?;
     if let told @ Err(_) = loser.note_effect(&name, base, ended(effect(5), "\"late\"")).await {
@@ -284,7 +285,7 @@ async fn subgraphs_are_fenced_with_their_thread(b: &Bench<'_>) -> Verdict {
     holds("it is not there", !b.is_there(&below).await?)?;
     fenced(b, &next)?.commit(child).await?;
     holds("that of the holder is", b.is_there(&below).await?)?;
-    // Who holds nothing is kept out of nothing: the fence is for those who say what they hold.
+    // A saver without a lease is not rejected: the fence only applies to holders.
     b.advance("elsewhere", None, []).await.map(drop)
 }
 
@@ -392,7 +393,7 @@ async fn count_for_other_programs(b: &Bench<'_>) -> Verdict {
     let next = acquired(&other, "t", "two", LONG).await?;
     let late = fenced(b, &lease)?.commit(commit_of("t", &step(Some(&first), []))).await;
     is_lost("a commit", late, Some("two"))?;
-    // A lease is who shows it.
+    // Any saver with the record of the lease counts as its holder.
     let holder = fenced(b, &next)?;
     let done = holder.commit(commit_of("t", &step(Some(&first), []))).await?;
     is!("the holder's commit", done, Committed::New);

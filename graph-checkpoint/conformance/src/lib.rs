@@ -1,7 +1,7 @@
-//! A test suite for stores of checkpoints: the behaviour that each must have, to be run against any.
+//! A test suite for checkpoint stores: it checks the behaviour that every store must have.
 //!
-//! The author of a [`Checkpointer`](superstep_core::checkpoint::Checkpointer) implements [`Subject`], which opens one,
-//! and runs the suite in a test:
+//! The author of a [`Checkpointer`](superstep_core::checkpoint::Checkpointer) implements [`Subject`], which opens a
+//! store, and runs the suite in a test:
 //!
 //! ```
 //! # use superstep_checkpoint::SqliteSaver;
@@ -32,12 +32,12 @@
 //! # });
 //! ```
 //!
-//! An item has a [name](Item::name) that does not change, runs on a store of its own, and never keeps others from
-//! running: the [`Report`] lists for each that it passed, what the store did instead, or why it was not applicable. Items
-//! race with tasks of the Tokio runtime that they run in, so give it several threads.
+//! An item has a [name](Item::name) that does not change, and runs on a store of its own. A failed item does not stop
+//! the others: the [`Report`] lists for each item that it passed, how the store differed, or why the item was not
+//! applicable. Items race with tasks of the Tokio runtime in which they run, so use a runtime with several threads.
 //!
-//! A store whose [`reopen`](Subject::reopen) opens the same store again is also tested for the data that survives, and
-//! for two programs that share it.
+//! A store whose [`reopen`](Subject::reopen) opens the same store again is also tested for durable data, and for two
+//! programs that share the store.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The tree that a thread is part of.
+//! The checkpoint tree that contains a thread.
 
 use superstep_core::checkpoint::{CheckpointerExt, Commit};
 

@@ -1,4 +1,4 @@
-//! Which checkpoint is found, and with what.
+//! Loads: the checkpoint that is found, and the data with it.
 
 use superstep_core::checkpoint::{At, Carried, CheckpointerExt, Load, StoreError};
 
@@ -39,7 +39,7 @@ async fn head_is_the_latest(b: &Bench<'_>) -> Verdict {
 
 async fn by_id_is_that_one(b: &Bench<'_>) -> Verdict {
     let mut all = vec![b.advance("t", None, []).await?];
-    // More than any store would look at to find the newest.
+    // More than any store would read to find the newest.
     for _ in 0..140 {
         all.push(b.advance("t", all.last(), []).await?);
     }

@@ -1,7 +1,7 @@
-//! Material for the items: a small graph, checkpoints of it, and work on top of them. It may be used in other tests, too.
+//! Material for the items: a small graph, checkpoints of it, and work on top of them. Other tests may use it, too.
 //!
-//! The graph has one node, `n`, and a state with the fields `a`, `b`, `c` and `d`. A [`step`] is the checkpoint that its
-//! superstep ends with.
+//! The graph has one node, `n`, and a state with the fields `a`, `b`, `c` and `d`. A [`step`] is the checkpoint at the
+//! end of a superstep.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -25,7 +25,7 @@ pub const GRAPH: &str = "graph";
 
 const TOPOLOGY: &str = r#"{"name":"graph","nodes":[{"name":"n"}]}"#;
 
-/// A stored field of this name, with many writers.
+/// Returns a stored field with this name, which several tasks may write.
 #[must_use]
 pub fn field(name: &str) -> FieldSchema {
     FieldSchema {
@@ -39,14 +39,14 @@ pub fn field(name: &str) -> FieldSchema {
     }
 }
 
-/// A state with the fields `a`, `b`, `c` and `d`.
+/// Returns the schema of a state with the fields `a`, `b`, `c` and `d`.
 #[must_use]
 pub fn schema() -> Schema {
     let fields = ["a", "b", "c", "d"].map(field).into();
     Schema { name: "S".into(), version: 1, embedded: BTreeMap::new(), fields }
 }
 
-/// The graph with another state.
+/// Returns the graph with another state.
 #[must_use]
 pub fn described(schema: Schema) -> GraphDescription {
     GraphDescription {
@@ -57,52 +57,52 @@ pub fn described(schema: Schema) -> GraphDescription {
     }
 }
 
-/// The graph.
+/// Returns the graph.
 #[must_use]
 pub fn graph() -> GraphDescription {
     described(schema())
 }
 
-/// The fingerprint of the graph's topology.
+/// Returns the fingerprint of the graph's topology.
 #[must_use]
 pub fn topology() -> Fingerprint {
     Fingerprint::of(&json(TOPOLOGY))
 }
 
-/// The thread of this name.
+/// Returns the thread with this name.
 #[must_use]
 pub fn thread(name: &str) -> ThreadId {
     name.into()
 }
 
-/// A text that is JSON.
+/// Parses a JSON text.
 ///
 /// # Panics
-/// When it is not.
+/// Panics if the text is not JSON.
 #[must_use]
 pub fn json(text: &str) -> Json {
     Json::parse(text).expect("it is written as JSON")
 }
 
-/// A field is set to what this JSON text says.
+/// Returns a change that sets a field to this JSON text.
 #[must_use]
 pub fn set(field: u16, text: &str) -> Change {
     change(field, [Op::Set(json(text))])
 }
 
-/// A list gets the items of this JSON text.
+/// Returns a change that extends a list by the items of this JSON text.
 #[must_use]
 pub fn extend(field: u16, text: &str) -> Change {
     change(field, [Op::Extend(json(text))])
 }
 
-/// A field changes by these operations.
+/// Returns a change of a field by these operations.
 #[must_use]
 pub fn change(field: u16, ops: impl Into<Vec<Op>>) -> Change {
     Change { field: FieldId(field), ops: ops.into() }
 }
 
-/// An id that was never drawn before, of a later time than those before it.
+/// Returns a unique id with a later time than all earlier ones.
 #[must_use]
 pub fn next_id() -> CheckpointId {
     static BEGUN: LazyLock<u64> = LazyLock::new(|| {
@@ -113,10 +113,10 @@ pub fn next_id() -> CheckpointId {
     id_of_time(*BEGUN + DRAWN.fetch_add(1, Ordering::Relaxed))
 }
 
-/// An id that was never drawn before, of a time in milliseconds since the Unix epoch.
+/// Returns a unique id with a time in milliseconds since the Unix epoch.
 #[must_use]
 pub fn id_of_time(unix_ms: u64) -> CheckpointId {
-    // The standard library has no other randomness: a new hasher has keys of its own.
+    // The standard library has no other random source: each new hasher has random keys.
     let [high, low] = [0, 1].map(|part: u64| RandomState::new().hash_one(part).to_le_bytes());
     let mut random = [0; 10];
     random[..8].copy_from_slice(&high);
@@ -124,14 +124,14 @@ pub fn id_of_time(unix_ms: u64) -> CheckpointId {
     CheckpointId(Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid())
 }
 
-/// The run of this number.
+/// Returns the run with this number.
 #[must_use]
 pub fn run(number: u128) -> RunId {
     RunId(Uuid::from_u128(number))
 }
 
-/// A checkpoint after `parent` with these changes; node `n` ran, and is next. It is of its parent's run; a first one is
-/// the input of a new run.
+/// Returns a checkpoint after `parent` with these changes; node `n` ran, and is planned next. It belongs to its
+/// parent's run; a first checkpoint is the input of a new run.
 #[must_use]
 pub fn step(parent: Option<&Checkpoint>, changes: impl Into<Vec<Change>>) -> Checkpoint {
     Checkpoint {
@@ -162,7 +162,7 @@ pub fn step(parent: Option<&Checkpoint>, changes: impl Into<Vec<Change>>) -> Che
     }
 }
 
-/// The commit of a checkpoint to a thread whose head is its parent.
+/// Returns the commit of a checkpoint to a thread whose head is its parent.
 #[must_use]
 pub fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
     Commit {
@@ -178,13 +178,13 @@ pub fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
     }
 }
 
-/// The task of this number.
+/// Returns the task with this number.
 #[must_use]
 pub fn task(number: u8) -> TaskId {
     TaskId::from_bytes([number; 16])
 }
 
-/// The result of the task of this number, which sets field `a` to what this JSON text says.
+/// Returns the result of the task with this number, which sets field `a` to this JSON text.
 #[must_use]
 pub fn result(number: u8, written: &str) -> TaskResult {
     TaskResult {
@@ -199,7 +199,7 @@ pub fn result(number: u8, written: &str) -> TaskResult {
     }
 }
 
-/// The failure of the task of this number.
+/// Returns the failure of the task with this number.
 #[must_use]
 pub fn failure(number: u8, message: &str) -> FailureRecord {
     let error = ErrorReport {
@@ -210,7 +210,7 @@ pub fn failure(number: u8, message: &str) -> FailureRecord {
     FailureRecord { task: task(number), node: "n".into(), attempts: 2, error }
 }
 
-/// The question of this number, of task 1.
+/// Returns the question with this number, of task 1.
 #[must_use]
 pub fn ask(number: u8) -> AskRecord {
     AskRecord {
@@ -227,26 +227,27 @@ pub fn ask(number: u8) -> AskRecord {
     }
 }
 
-/// The question of this number, which answers itself with its number at a time.
+/// Returns the question with this number and a deadline in milliseconds since the Unix epoch, whose default answer is
+/// the number.
 #[must_use]
 pub fn due(number: u8, at_ms: u64) -> AskRecord {
     AskRecord { deadline: Some(Deadline { at_ms, default: json(&number.to_string()) }), ..ask(number) }
 }
 
-/// The same, after it did.
+/// Returns the question of [`due`] after its deadline, with its default answer.
 #[must_use]
 pub fn expired(number: u8, at_ms: u64) -> AskRecord {
     let answer = Some(json(&number.to_string()));
     AskRecord { answer, answered_by: AnsweredBy::Deadline, ..due(number, at_ms) }
 }
 
-/// A question that somebody has answered with what this JSON text says.
+/// Returns a question that a caller has answered with this JSON text.
 #[must_use]
 pub fn answered(ask: AskRecord, answer: &str) -> AskRecord {
     AskRecord { answer: Some(json(answer)), ..ask }
 }
 
-/// The effect of this number, of task 1, which has begun.
+/// Returns the effect with this number, of task 1, which has begun.
 #[must_use]
 pub fn effect(number: u32) -> EffectRecord {
     EffectRecord {
@@ -258,13 +259,13 @@ pub fn effect(number: u32) -> EffectRecord {
     }
 }
 
-/// The same, after it ended with what this JSON text says.
+/// Returns an effect after it succeeded with this JSON text.
 #[must_use]
 pub fn ended(effect: EffectRecord, value: &str) -> EffectRecord {
     EffectRecord { outcome: Some(ok(value)), ..effect }
 }
 
-/// An effect ended with what this JSON text says.
+/// Returns the outcome of an effect that succeeded with this JSON text.
 #[must_use]
 pub fn ok(value: &str) -> EffectOutcome {
     EffectOutcome::Ok(json(value))

@@ -45,7 +45,7 @@ fn pair(text: &str, checkpoint: &Checkpoint) -> (String, CheckpointId) {
     (text.to_owned(), checkpoint.id)
 }
 
-/// Thread `t` of three checkpoints.
+/// Creates the thread `t` with three checkpoints.
 async fn line(b: &Bench<'_>) -> Result<[Checkpoint; 3], Stop> {
     let first = b.advance("t", None, [set(0, "1")]).await?;
     let second = b.advance("t", Some(&first), [set(0, "2")]).await?;
@@ -142,7 +142,7 @@ async fn keep_their_checkpoints(b: &Bench<'_>) -> Verdict {
     let [first, second, third] = line(b).await?;
     b.saver.fork(&thread("t"), third.id, &thread("u")).await?;
     give(b, "u", "a", second.id).await?;
-    // The fork goes on from elsewhere, and the original goes.
+    // The fork continues from another checkpoint, and the original is deleted.
     let branch = step(Some(&first), [set(0, "9")]);
     b.put_as(Commit { expected: Some(third.id), ..commit_of("u", &branch) }).await?;
     b.delete("t").await?;

@@ -1,4 +1,4 @@
-//! Commits that do not know all that is recorded on their head.
+//! Commits that do not know all records on their head.
 
 use superstep_core::checkpoint::{
     CheckpointerExt, Commit, Committed, EffectOutcome, EffectRecord, Recorded, TaskResult,
@@ -24,7 +24,7 @@ fn knowing(commit: Commit, results: &[TaskResult], effects: &[EffectRecord]) -> 
     Commit { recorded: Some(Recorded::of(results, effects)), ..commit }
 }
 
-/// Commits something of which a store must say that its head, `expected`, has more recorded on it.
+/// Makes a commit, and expects the reply that its head, `expected`, has more records.
 async fn is_told(
     b: &Bench<'_>,
     commit: Commit,
@@ -55,7 +55,7 @@ async fn who_knows_all_commits(b: &Bench<'_>) -> Verdict {
     let second = step(Some(&first), []);
     let all = [result(1, "1"), result(2, "2")];
     b.put_as(knowing(commit_of("t", &second), &all, &[ended(effect(3), "3")])).await?;
-    // Nothing is recorded on the new one.
+    // The new head has no records.
     b.put_as(knowing(commit_of("t", &step(Some(&second), [])), &[], &[])).await
 }
 
@@ -68,7 +68,7 @@ async fn an_unknown_result_is_told(b: &Bench<'_>) -> Verdict {
     let all = [known.clone(), other];
     is_told(b, knowing(commit_of("t", &next), &[known], &[]), &all, &[]).await?;
     is_told(b, knowing(commit_of("t", &next), &[], &[]), &all, &[]).await?;
-    // The same checkpoint, once everything is known.
+    // The same checkpoint is committed once all records are known.
     b.put_as(knowing(commit_of("t", &next), &all, &[])).await?;
     let again = b.saver.commit(knowing(commit_of("t", &next), &all, &[])).await?;
     is!("the same again", again, Committed::Already);
@@ -141,7 +141,7 @@ async fn results_of_another_program(b: &Bench<'_>) -> Verdict {
     let other = b.reopened().await?;
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
-    // The one has looked at the thread before the other one records anything.
+    // One connection has read the thread before the other one records anything.
     let mut last = b.advance("t", Some(&first), []).await?;
     for number in 0..3 {
         other.saver.record_result(&name, last.id, result(number, "1")).await?;

@@ -31,7 +31,7 @@ items! { "races":
 
 type Shared = Arc<dyn Checkpointer>;
 
-/// Runs `call` for each number below `count`, in tasks of their own that start together, and returns the results.
+/// Runs `call` for each number below `count`, in separate tasks that start together, and returns the results.
 pub(super) async fn at_once<T, F>(count: u8, call: impl Fn(u8) -> F) -> Result<Vec<T>, super::verdict::Stop>
 where
     T: Send + 'static,
@@ -139,7 +139,7 @@ async fn a_commit_and_an_effect(b: &Bench<'_>) -> Verdict {
                 if number == 0 {
                     return saver.note_effect(&to, first.id, ended(effect(1), "1")).await.map(|()| None);
                 }
-                // Now the one comes first, and now the other.
+                // Either of the two comes first.
                 for _ in 0..round {
                     tokio::task::yield_now().await;
                 }
@@ -147,7 +147,7 @@ async fn a_commit_and_an_effect(b: &Bench<'_>) -> Verdict {
             }
         });
         let committed = outcomes.await?.into_iter().flatten().next();
-        // Whatever became of the commit, outcomes stay with their checkpoint.
+        // Whatever the result of the commit, outcomes stay with their checkpoint.
         let effects = b.at(&name, first.id).await?.effects;
         match committed {
             Some(Committed::New) => equal("the effects that the commit did not know", effects, [])?,
@@ -210,13 +210,13 @@ async fn one_fork_gets_the_name(b: &Bench<'_>) -> Verdict {
     equal("how many were made", forks.await?.into_iter().filter(|made| *made).count(), 1)
 }
 
-/// Reads the thread `t` until it has so many steps; each time it must be whole.
+/// Reads the thread `t` until `is_over` is set, and once more; every read must see a consistent thread.
 async fn watch(saver: Shared, is_over: Arc<AtomicBool>) -> Result<Option<String>, StoreError> {
     let mut seen = -2;
     let mut goes_on = true;
     while goes_on {
         tokio::task::yield_now().await;
-        // One more look after the last commit.
+        // There is one more read after the last commit.
         goes_on = !is_over.load(Ordering::Acquire);
         let Some(loaded) = saver.read(&thread("t"), At::Head).await? else { continue };
         let step = loaded.checkpoint.step;

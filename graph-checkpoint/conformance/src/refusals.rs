@@ -1,4 +1,4 @@
-//! Requests that must be refused, and the errors for them. Refusals that belong to one topic are tested with it.
+//! Requests that must be rejected, and their errors. Rejections that belong to one topic are tested with it.
 
 use superstep_core::checkpoint::{CheckpointerExt, Commit, Committed, StoreError};
 use superstep_core::id::Fingerprint;
@@ -80,7 +80,7 @@ async fn work_on_an_unknown_checkpoint(b: &Bench<'_>) -> Verdict {
 }
 
 async fn a_state_that_grows_too_large(b: &Bench<'_>) -> Verdict {
-    // Two of these have more values than a state has by default.
+    // Two of these have more values than a state may have by default.
     let list = |items: usize| format!("[{}]", vec!["0"; items].join(","));
     let half = list(SizeLimits::VALUES / 5 * 3);
     let first = b.advance("t", None, [set(0, &half)]).await?;

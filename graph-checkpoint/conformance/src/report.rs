@@ -12,12 +12,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The items that ran, each with what became of it.
+    /// Returns the items that ran, each with its outcome.
     pub fn items(&self) -> impl Iterator<Item = (&'static Item, &Outcome)> {
         self.items.iter().map(|(item, outcome)| (*item, outcome))
     }
 
-    /// The names of the items that failed.
+    /// Returns the names of the items that failed.
     pub fn failed(&self) -> impl Iterator<Item = &'static str> {
         let failed = self.items().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
         failed.map(|(item, _)| item.name)
@@ -29,10 +29,10 @@ impl Report {
         self.failed().next().is_none()
     }
 
-    /// Shows the report where an item failed, by a panic.
+    /// Panics with the report if the store is not conformant.
     ///
     /// # Panics
-    /// When an item failed, or none ran.
+    /// Panics if an item failed, or if no item ran.
     #[track_caller]
     pub fn assert(&self) {
         assert!(!self.items.is_empty(), "no item of the suite has this name");

@@ -1,4 +1,4 @@
-//! Two programs on one store. For stores that can be opened a second time.
+//! Two programs that share a store. For stores that can be opened a second time.
 
 use superstep_core::checkpoint::{CheckpointerExt, Committed, StoreError};
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use superstep_core::checkpoint::Checkpointer;
 use superstep_core::error::BoxError;
 
-/// A kind of store, as the suite gets at it: it asks for stores, one an item.
+/// A kind of store under test. The suite opens a new store for each item.
 ///
 /// ```
 /// use superstep_conformance::{self as conformance, Subject};
@@ -33,44 +33,42 @@ pub trait Subject: Send + Sync {
     /// The saver that is tested.
     type Saver: Checkpointer;
 
-    /// Opens a store that holds nothing: a new file, a schema of its own, a server's next database.
+    /// Opens an empty store: a new file, a new schema, or a new database of a server.
     ///
     /// # Errors
-    /// When it cannot be opened; the item that asked for it has then failed.
+    /// Returns an error if the store cannot be opened; the item that needs it then fails.
     async fn fresh(&self) -> Result<Self::Saver, BoxError>;
 
-    /// Opens once more what `saver` keeps, as a program does that runs beside it, or that starts after it was killed.
-    /// `saver` stays as it is and is neither flushed nor closed first, since nobody closes a saver when its program is
-    /// killed.
+    /// Opens the store of `saver` once more, as a second program does, or one that starts after a crash. `saver` is
+    /// neither flushed nor closed first, because a killed program does neither.
     ///
-    /// `None`, unless said otherwise: what it keeps is in the memory of one program. Items that need a second opening
-    /// are then not applicable.
+    /// The default is `None`, for a store in the memory of one program. Items that need a second opening are then not
+    /// applicable.
     ///
     /// # Errors
-    /// When it cannot be opened; the item that asked for it has then failed.
+    /// Returns an error if the store cannot be opened; the item that needs it then fails.
     async fn reopen(&self, saver: &Self::Saver) -> Result<Option<Self::Saver>, BoxError> {
         let _ = saver;
         Ok(None)
     }
 
-    /// Opens a store that holds nothing and that asks `clock` for the time by which leases are over. The suite moves that
-    /// clock, also backwards.
+    /// Opens an empty store that uses `clock` to decide when leases end. The suite moves that clock, also backwards.
     ///
-    /// `None`, unless said otherwise: a database has a clock of its own. Items that move it are then not applicable; what
-    /// becomes of a lease that is over is tested all the same.
+    /// The default is `None`, for a database with its own clock. Items that move the clock are then not applicable; the
+    /// end of leases is still tested.
     ///
     /// # Errors
-    /// When it cannot be opened; the item that asked for it has then failed.
+    /// Returns an error if the store cannot be opened; the item that needs it then fails.
     async fn fresh_at(&self, clock: Clock) -> Result<Option<Self::Saver>, BoxError> {
         let _ = clock;
         Ok(None)
     }
 }
 
-/// Tells the time, in milliseconds since 1970.
+/// A function that returns the time, in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// One opened store, whatever its type.
+/// An opened store of any type.
 #[async_trait]
 pub(super) trait Opened: Send + Sync {
     async fn reopen(&self) -> Result<Option<Arc<dyn Checkpointer>>, BoxError>;

@@ -1,4 +1,4 @@
-//! Running the items.
+//! Runs the items.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -20,7 +20,7 @@ use super::{
     threads, values, watch,
 };
 
-/// The groups, in the order in which they run: what others build on comes first.
+/// The groups in the order in which they run: basic behaviour comes first.
 const GROUPS: [&[Item]; 28] = [
     commit::ITEMS,
     load::ITEMS,
@@ -52,18 +52,18 @@ const GROUPS: [&[Item]; 28] = [
     watch::ITEMS,
 ];
 
-/// All items, in the order in which they run.
+/// Returns all items, in the order in which they run.
 pub fn items() -> impl Iterator<Item = &'static Item> {
     GROUPS.into_iter().flatten()
 }
 
-/// Runs all items, one after the other, each on a [fresh](Subject::fresh) store. A failure or a panic in one of them
-/// keeps none of the others from running.
+/// Runs all items, one after the other, each on a [fresh](Subject::fresh) store. A failure or a panic in one item does
+/// not stop the others.
 pub async fn run<S: Subject>(subject: &S) -> Report {
     run_only(subject, "").await
 }
 
-/// Runs the items whose names contain `name`: one item, those of a group as `"fork."`, or those about something.
+/// Runs the items whose names contain `name`: a single item, or a group such as `"fork."`.
 pub async fn run_only<S: Subject>(subject: &S, name: &str) -> Report {
     let mut report = Report { items: Vec::new() };
     for item in items().filter(|item| item.name.contains(name)) {
@@ -79,11 +79,11 @@ async fn check<S: Subject>(subject: &S, item: &Item) -> Verdict {
     (item.check)(&bench).await
 }
 
-/// A check in which a panic counts as a failure.
+/// Runs a check, and converts a panic into a failure.
 async fn unpanicked(check: impl Future<Output = Verdict>) -> Verdict {
     let mut check = pin!(check);
     poll_fn(|context| {
-        // What has panicked is not polled again, and the store that it used is its own.
+        // A check that panicked is not polled again, and no other check uses its store.
         match catch_unwind(AssertUnwindSafe(|| check.as_mut().poll(context))) {
             Ok(poll) => poll,
             Err(panic) => Poll::Ready(Err(failed("the item", "it ends", message(&*panic)))),

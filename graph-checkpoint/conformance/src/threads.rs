@@ -1,4 +1,4 @@
-//! Lists over threads.
+//! Lists of threads.
 
 use superstep_core::checkpoint::{CheckpointerExt, Commit, ThreadScan, ThreadSummary};
 use superstep_core::id::ThreadId;

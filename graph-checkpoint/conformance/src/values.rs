@@ -1,4 +1,4 @@
-//! Values that are hard to keep: nothing of them may change.
+//! Values that are hard to store: none of them may change.
 
 use superstep_core::checkpoint::{Checkpoint, CheckpointerExt, digest};
 use superstep_core::state::{Change, Json, Op};
@@ -23,7 +23,7 @@ items! { "values":
     digests_stay_the_same "What is read back has the digest of what was stored."
 }
 
-/// The texts that come back of fields which were set to these texts.
+/// Sets fields to these texts, and expects them to be unchanged.
 async fn kept(b: &Bench<'_>, texts: &[&str]) -> Verdict {
     for texts in texts.chunks(4) {
         let name = super::material::next_id().to_string();
@@ -35,7 +35,7 @@ async fn kept(b: &Bench<'_>, texts: &[&str]) -> Verdict {
     Ok(())
 }
 
-/// Floats that are special, and then such as look random: the same ones each time.
+/// Returns special floats, and pseudorandom ones that are the same each time.
 fn floats() -> Vec<f64> {
     let mut floats = vec![
         0.0,
@@ -106,7 +106,7 @@ async fn numbers_keep_their_spelling(b: &Bench<'_>) -> Verdict {
     kept(b, &["1.0", "1e3", "1E+3", "-0", "-0.0", "0.10", "1e-400", "123456789012345678901234567890.5"]).await
 }
 
-/// Texts in which every letter counts.
+/// Texts of which no letter may change.
 const TEXTS: [&str; 9] = [
     "a\u{0}b\u{0}",
     "\u{1}\u{1f}\u{7f}\u{80}\u{9f}",
@@ -123,7 +123,7 @@ async fn texts_keep_every_letter(b: &Bench<'_>) -> Verdict {
     for text in TEXTS {
         let json = encoded(text)?;
         kept(b, &[json.as_str()]).await?;
-        // As a raw letter, where JSON allows it, not as an escape.
+        // The letter is also written unescaped if JSON allows it.
         if text.chars().all(|letter| letter >= ' ' && letter != '"' && letter != '\\') {
             kept(b, &[&format!("\"{text}\"")]).await?;
         }
@@ -198,7 +198,7 @@ async fn empty_values_are_values(b: &Bench<'_>) -> Verdict {
     equal("the values after nothing was added", values(&b.head("t").await?), expected)
 }
 
-/// A list with one text of so many mebibytes.
+/// Returns a list with one text of this size in mebibytes.
 fn mebibytes(count: usize) -> String {
     format!("[\"{}\"]", "0123456789abcdef".repeat(count << 16))
 }

@@ -1,4 +1,4 @@
-//! The outcome of an item, and the text for it.
+//! The outcome of an item, and its text.
 
 use std::fmt::{self, Debug, Display};
 use std::panic::Location;
@@ -10,18 +10,18 @@ use superstep_core::error::BoxError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The store does what the item says.
+    /// The store has the required behaviour.
     Passed,
-    /// It does not.
+    /// The store does not have the required behaviour.
     Failed(Failure),
-    /// The store is not of a kind that the item is about; why not.
+    /// The item does not apply to this kind of store, for this reason.
     NotApplicable(&'static str),
 }
 
 /// A difference between what a store did and what it must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Where the suite noticed it: a file and a line of this crate.
+    /// The place of the failed check: a file and a line of this crate.
     pub place: String,
     /// The subject of the check.
     pub what: String,
@@ -64,7 +64,7 @@ impl From<StoreError> for Stop {
     }
 }
 
-/// The end of an item whose store is not as it should be.
+/// Ends an item that failed.
 #[track_caller]
 pub(super) fn failed(what: impl Display, expected: impl Display, found: impl Display) -> Stop {
     Stop::Failed(Failure {
@@ -75,13 +75,13 @@ pub(super) fn failed(what: impl Display, expected: impl Display, found: impl Dis
     })
 }
 
-/// The end of an item for which no store could be opened.
+/// Ends an item for which no store could be opened.
 #[track_caller]
 pub(super) fn unopened(error: &BoxError) -> Stop {
     failed("opening the store", "it succeeds", error)
 }
 
-/// Expects `found` to be `expected`.
+/// Expects `found` to equal `expected`.
 #[track_caller]
 pub(super) fn equal<F: PartialEq<E> + Debug, E: Debug>(what: impl Display, found: F, expected: E) -> Verdict {
     match found == expected {
@@ -90,7 +90,7 @@ pub(super) fn equal<F: PartialEq<E> + Debug, E: Debug>(what: impl Display, found
     }
 }
 
-/// Expects what `what` says.
+/// Expects the condition that `what` describes to be true.
 #[track_caller]
 pub(super) fn holds(what: impl Display, is_so: bool) -> Verdict {
     match is_so {
@@ -117,7 +117,7 @@ fn shown(error: &StoreError) -> String {
     format!("{error:?}: {error}")
 }
 
-/// A text that fits into a report. Some of the values are megabytes.
+/// Shortens a text for a report. Some of the values are megabytes.
 fn brief(text: String) -> String {
     const LONGEST: usize = 1_000;
     match text.char_indices().nth(LONGEST) {

@@ -1,4 +1,4 @@
-//! Waiting for changes.
+//! Waits for changes.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -25,10 +25,10 @@ items! { "watch":
     a_change_by_another_program_is_told "A watch is told of what another program has stored."
 }
 
-/// The time after which a change counts as overlooked.
+/// The time after which a change counts as missed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns the mark of a thread, once it is another one than `since`.
+/// Returns the mark of a thread as soon as it differs from `since`.
 async fn mark(b: &Bench<'_>, name: Option<&str>, since: Option<Mark>) -> Result<Mark, Stop> {
     let (done, waiting) = channel::<()>();
     let (tell, late) = oneshot::channel();
@@ -51,7 +51,7 @@ async fn mark(b: &Bench<'_>, name: Option<&str>, since: Option<Mark>) -> Result<
     }
 }
 
-/// Expects the mark of a thread to be another one.
+/// Expects the mark of a thread to change.
 async fn is_told(b: &Bench<'_>, name: Option<&str>, last: &mut Mark, change: &str) -> Verdict {
     let now = mark(b, name, Some(*last)).await?;
     holds(format_args!("the mark is another one after {change}"), now != *last)?;

@@ -1,46 +1,46 @@
-//! The first of many states in which something holds.
+//! Finds the first of many states in which a condition holds.
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bisection {
     /// The result.
     pub found: FirstState,
-    /// `true` if it holds in some state and not in a later one, among the states that were evaluated. Then it holds first
-    /// at the position found, or at an earlier one.
+    /// `true` if, among the states that were evaluated, the condition holds in one and not in a later one. Then it
+    /// first holds at the position found, or at an earlier one.
     pub flips_back: bool,
     /// The number of states that were evaluated.
     pub evaluated: usize,
 }
 
-/// Where it holds first.
+/// The position at which the condition first holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstState {
-    /// At this position, and not at the one before.
+    /// It holds at this position, and not at the one before.
     First(usize),
-    /// At the first position already.
+    /// It already holds at the first position.
     Always,
-    /// At none.
+    /// It holds at no position.
     Never,
 }
 
 /// The strategy of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
-    /// By halves: as many looks as the number of states has binary digits, and a few more to find out whether it flips
-    /// back. Right when it does not.
+    /// A binary search, with a few more evaluations to detect whether the condition flips back. The result is right if
+    /// it does not.
     #[default]
     Halves,
-    /// One by one: right whatever it does.
+    /// A linear search, whose result is always right.
     Linear,
 }
 
-/// Looks beyond those that halving takes, where it should not hold yet.
+/// The number of additional evaluations at positions where the condition should not hold yet.
 const PROBES: usize = 3;
 
-/// Finds the first of `len` states in which something holds, given whether it `holds` at a position.
+/// Finds the first of `len` states in which a condition holds. `holds` evaluates the condition at a position.
 ///
 /// # Errors
-/// Those of `holds`.
+/// Returns the errors of `holds`.
 pub fn bisect<E>(
     len: usize,
     search: Search,

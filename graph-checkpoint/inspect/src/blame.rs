@@ -13,16 +13,16 @@ use super::owned::Owned;
 use super::path::Path;
 use super::walk::{Walk, Written};
 
-/// A part of a value, and who made it what it is.
+/// A part of a value, with its last author.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Blame {
-    /// The part: everything in it that has no line of its own.
+    /// The path of the part. The part is everything at that path that has no line of its own.
     pub path: Path,
     /// Its value.
     pub value: Value,
     /// Its last author.
     pub author: Author,
-    /// The value that this replaced, and its author; `None` where nothing was there before.
+    /// The value that this replaced, and its author; `None` if there was no value before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overwrote: Option<Overwritten>,
 }
@@ -45,18 +45,18 @@ pub struct Author {
     pub step: i64,
     /// The source of the checkpoint.
     pub source: Source,
-    /// The tasks, by position in the superstep and by node; several where their writes were reduced to one value.
+    /// The tasks, by position in the superstep and by node; several if their writes were reduced to one value.
     pub tasks: Vec<(u32, NodeName)>,
-    /// The item of `each` that the task was given, where one task wrote it and was given one.
+    /// The item of `each` that the task was given, if exactly one task wrote the value and had an item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<Value>,
 }
 
-/// Tells who last wrote each part of what is at `path` in the newest of `steps`: a checkpoint and its whole past,
-/// newest first. An overwrite with what was there already changes no author.
+/// Returns the last author of each part of the value at `path` in the newest of `steps`. `steps` is a checkpoint with
+/// its whole past, newest first. A write that does not change a value does not change its author.
 ///
 /// # Errors
-/// When a stored operation does not fit the value that it was applied to.
+/// Returns an error if a stored operation does not fit the value to which it was applied.
 pub fn blame(steps: &[StepRecord], path: &Path) -> Result<Vec<Blame>, CodecError> {
     let Some(newest) = steps.first() else { return Ok(Vec::new()) };
     let (mut walk, mut authors) = (Walk::under(Arc::clone(&newest.schema)), Vec::new());
@@ -107,8 +107,8 @@ struct Superstep<'s> {
 }
 
 impl Superstep<'_> {
-    /// The task that logged an operation; of several that logged the same one the `occurrence`th, since operations stand
-    /// in merge order. None where a reducer made one value of several writes.
+    /// Returns the task that logged an operation; if several logged the same one, that of the `occurrence`th, because
+    /// operations are in merge order. `None` if a reducer made one value of several writes.
     fn writer(&self, written: &Written<'_>, occurrence: usize) -> Option<(u32, NodeName)> {
         let exact = self.writers(|write| is_of(write, written.field, written.op));
         exact.get(occurrence).or(exact.last()).cloned()
@@ -129,7 +129,7 @@ impl Superstep<'_> {
         })
     }
 
-    /// The tasks with such a write, in merge order; a task with several of them as often.
+    /// Returns the tasks with such a write, in merge order; a task with several such writes appears several times.
     fn writers(&self, is_meant: impl Fn(&LoggedWrite) -> bool) -> Vec<(u32, NodeName)> {
         let tasks = (0u32..).zip(&self.step.checkpoint.tasks);
         let writers = tasks.flat_map(|(position, task)| {
@@ -139,8 +139,8 @@ impl Superstep<'_> {
         writers.collect()
     }
 
-    /// The tasks whose writes were reduced to the value of a field and have what is new at the place; else those that have
-    /// the place; else all.
+    /// Returns the tasks whose writes were reduced to the value of a field and contain the new value at the place; if
+    /// there are none, those that contain the place; otherwise all.
     fn reduced(&self, field: FieldId, difference: &Difference) -> Result<Vec<(u32, NodeName)>, CodecError> {
         let all = || {
             let mut all = self.writers(|write| write.field == field);
@@ -171,7 +171,7 @@ impl Superstep<'_> {
         Ok(tasks)
     }
 
-    /// The item of `each` that a task was given.
+    /// Returns the item of `each` that a task was given.
     fn item(&self, position: u32, node: &NodeName) -> Result<Option<Value>, CodecError> {
         let planned = self.before.and_then(|before| before.checkpoint.frontier.tasks.get(position as usize));
         let planned = planned.filter(|task| task.node == *node && task.cause.each().is_some());

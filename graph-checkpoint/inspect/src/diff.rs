@@ -10,19 +10,19 @@ use super::path::{Path, Segment, text_of};
 /// One difference between two values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Where. A position in a list is that in the first value for what was removed, and that in the second otherwise.
+    /// The path. A position in a list refers to the first value for a removal, and to the second value otherwise.
     pub path: Path,
     /// The difference itself.
     #[serde(flatten)]
     pub edit: Edit,
 }
 
-/// A kind of difference, with the values of the place.
+/// A kind of difference, with the values at its path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "edit", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Edit {
-    /// It is new.
+    /// The second value has a new part.
     Added {
         /// Its value.
         value: Value,
@@ -30,19 +30,19 @@ pub enum Edit {
         #[serde(skip_serializing_if = "Option::is_none")]
         at: Option<usize>,
     },
-    /// It is gone.
+    /// The second value lacks a part.
     Removed {
         /// The former value.
         value: Value,
     },
-    /// It has another value.
+    /// A part has another value.
     Changed {
         /// The former value.
         from: Value,
         /// The new value.
         to: Value,
     },
-    /// The items of this list that are in both stand in another order.
+    /// The items that are in both versions of this list have another order.
     Reordered {
         /// Their ids, in the new order.
         ids: Vec<Value>,
@@ -50,17 +50,17 @@ pub enum Edit {
 }
 
 impl Difference {
-    /// The same difference of a value that is itself at `place`.
+    /// Returns the same difference for a value that is nested at `place`.
     pub(super) fn below(self, place: &Path) -> Self {
         let path = place.segments().iter().chain(self.path.segments()).cloned().collect();
         Self { path, ..self }
     }
 }
 
-/// The differences between two values, in an order in which they can be [applied](apply).
+/// Returns the differences between two values, in an order in which they can be [applied](apply).
 ///
-/// Items of lists are told apart by their `id` where all have one of their own, a text or a number; else by what they
-/// are, with the longest common subsequence standing still.
+/// Items of lists are matched by their `id` if all items have a unique one, which is a text or a number; otherwise by
+/// their values, with the longest common subsequence unchanged.
 #[must_use]
 pub fn diff(from: &Value, to: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -102,7 +102,7 @@ fn removed(path: Path, value: &Value) -> Difference {
     Difference { path, edit: Edit::Removed { value: value.clone() } }
 }
 
-/// The ids of a list's items, as paths have them; `None` unless each has one of its own.
+/// Returns the ids of a list's items, in the form of paths; `None` unless each item has a unique id.
 fn ids(items: &[Value]) -> Option<Vec<String>> {
     let id = |item: &Value| item.get("id").filter(|id| id.is_string() || id.is_number()).map(text_of);
     let ids: Vec<String> = items.iter().map(id).collect::<Option<_>>()?;
@@ -149,13 +149,13 @@ fn compare_lists(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<Diff
     }
 }
 
-/// Which items of two lists belong together, by what they are.
+/// The matching of the items of two lists, by their values.
 struct Alignment {
-    /// Those of the first list that are not in the second.
+    /// The items of the first list that are not in the second.
     gone: Vec<usize>,
-    /// Those of the second list that are not in the first.
+    /// The items of the second list that are not in the first.
     fresh: Vec<usize>,
-    /// Those in both, as they were or changed.
+    /// The items in both lists, unchanged or changed.
     pairs: Vec<(usize, usize)>,
 }
 
@@ -165,7 +165,7 @@ impl Alignment {
         let (mut old_at, mut new_at) = (0, 0);
         let end = (old.len(), new.len());
         for (old_same, new_same) in common_subsequence(old, new).into_iter().chain([end]) {
-            // What lies between two items that stand still: as many as there are on both sides were changed.
+            // Between two unchanged items, as many items as both lists have there count as changed.
             let both = (old_same - old_at).min(new_same - new_at);
             pairs.extend((0..both).map(|n| (old_at + n, new_at + n)));
             gone.extend(old_at + both..old_same);
@@ -179,10 +179,10 @@ impl Alignment {
     }
 }
 
-/// The most comparisons that aligning two lists may take: what is longer is compared position by position.
+/// The maximum number of comparisons for aligning two lists; longer lists are compared position by position.
 const COMPARISONS: usize = 1 << 20;
 
-/// The positions of the items that both lists have in the same order.
+/// Returns the positions of the items that both lists have in the same order.
 fn common_subsequence(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let before = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[before..], &new[before..]);
@@ -197,10 +197,10 @@ fn common_subsequence(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     common
 }
 
-/// The longest common subsequence, by the textbook's table.
+/// Returns the longest common subsequence, by dynamic programming.
 fn longest(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let width = new.len() + 1;
-    // lengths[o * width + n]: of the subsequence of old[o..] and new[n..].
+    // lengths[o * width + n]: the length for old[o..] and new[n..].
     let mut lengths = vec![0u32; (old.len() + 1) * width];
     let same: Vec<bool> = old.iter().flat_map(|old| new.iter().map(move |new| old == new)).collect();
     for o in (0..old.len()).rev() {
@@ -226,18 +226,18 @@ fn longest(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     common
 }
 
-/// A difference does not fit the value that it is applied to.
+/// An error for a difference that does not fit the value to which it is applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the difference at {path} does not fit the value")]
 pub struct ApplyError {
-    /// Where.
+    /// The path of the difference.
     pub path: Path,
 }
 
-/// Applies differences, in order: those between two values make the second of the first.
+/// Applies differences in order. The differences between two values turn the first value into the second.
 ///
 /// # Errors
-/// When a difference does not fit. The value may then have been changed in part.
+/// Returns an error if a difference does not fit. Earlier differences have then already been applied.
 pub fn apply(value: &mut Value, differences: &[Difference]) -> Result<(), ApplyError> {
     for Difference { path, edit } in differences {
         apply_one(value, path, edit).ok_or_else(|| ApplyError { path: path.clone() })?;

@@ -1,4 +1,4 @@
-//! A search over everything that a branch holds.
+//! Searches everything that a branch contains.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::walk::Walk;
 /// A text that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Match {
-    /// The checkpoint that has it first.
+    /// The first checkpoint that contains the text.
     pub checkpoint: CheckpointId,
     /// Its step.
     pub step: i64,
-    /// Where it is there.
+    /// The location of the text in the checkpoint.
     #[serde(flatten)]
     pub place: MatchPlace,
     /// The part of a value that the text is.
     pub part: Part,
-    /// The text: a key; or that of a JSON text without its quotes, and the JSON of anything else that has no parts.
+    /// The text: a key; the contents of a JSON text, without quotes; or the JSON of any other value without parts.
     pub text: String,
 }
 
@@ -33,23 +33,23 @@ pub struct Match {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Part {
-    /// The name of a field, the key of a map, or that of an effect.
+    /// The name of a field, the key of a map, or the key of an effect.
     Key,
     /// A value.
     Value,
 }
 
-/// Where a text is.
+/// The location of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "place", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MatchPlace {
-    /// In the state, from this checkpoint on.
+    /// The state, from this checkpoint on.
     State {
-        /// Where in it.
+        /// The path in the state.
         path: Path,
     },
-    /// In what an effect returned, or failed with, on top of the checkpoint.
+    /// The value that an effect returned, or the error with which it failed, on top of the checkpoint.
     Effect {
         /// The effect's name.
         name: String,
@@ -57,38 +57,39 @@ pub enum MatchPlace {
         #[serde(skip_serializing_if = "String::is_empty")]
         key: String,
     },
-    /// In a question on top of the checkpoint.
+    /// A question on top of the checkpoint.
     Question {
         /// The node that asked.
         node: NodeName,
     },
-    /// In its answer.
+    /// The answer of a question on top of the checkpoint.
     Answer {
         /// The node that asked.
         node: NodeName,
     },
-    /// In why a task on top of the checkpoint failed.
+    /// The error of a failed task on top of the checkpoint.
     Failure {
         /// The task's node.
         node: NodeName,
     },
-    /// In something that a task of the superstep emitted.
+    /// An event that a task of the superstep emitted.
     Emitted {
         /// The task's node.
         node: NodeName,
     },
-    /// In the caller's entries for the checkpoint.
+    /// The caller's metadata of the checkpoint.
     Metadata {
-        /// The entry.
+        /// The key of the metadata.
         name: String,
     },
 }
 
-/// Finds texts, keys as well as values, in a checkpoint and its whole past, given newest first; what is found comes oldest
-/// first, each text where it came in.
+/// Finds texts, keys as well as values, in a checkpoint and its whole past. `steps` is newest first; the matches are
+/// oldest first, each at the checkpoint where the text first appears.
 ///
 /// # Errors
-/// When a stored operation does not fit the value that it was applied to, or a stored text is no JSON.
+/// Returns an error if a stored operation does not fit the value to which it was applied, or if a stored text is not
+/// JSON.
 pub fn grep(steps: &[StepRecord], matches: impl Fn(&str) -> bool) -> Result<Vec<Match>, CodecError> {
     let Some(newest) = steps.first() else { return Ok(Vec::new()) };
     let mut walk = Walk::under(Arc::clone(&newest.schema));
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(lines(&steps, "blue"), [] as [&str; 0]);
     }
 
-    /// Only values were searched: the key under which something was stored was never found.
+    /// Only values were searched: the key of a value was never found.
     #[test]
     fn keys_are_found_as_well_as_values() {
         let steps = past(&[

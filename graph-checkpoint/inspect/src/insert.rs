@@ -1,4 +1,4 @@
-//! Putting a value at a place of a JSON text.
+//! Inserts a value at a path of a JSON text.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
@@ -8,21 +8,21 @@ use superstep_core::state::Json;
 
 use super::path::{Path, Segment, text_of};
 
-/// A value cannot be put where a path leads.
+/// An error for a path at which no value can be inserted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path} leads nowhere: {reached} is {found}")]
 pub struct InsertError {
     /// The path.
     pub path: Path,
-    /// The longest part of the path that leads somewhere.
+    /// The longest part of the path that exists.
     pub reached: Path,
     /// A description of the value there.
     pub found: String,
 }
 
 impl Path {
-    /// `whole` with `value` at this place: in the place of what is there, as a new member of an object, or behind the
-    /// last item of a list. Everything beside it stays as it is, letter by letter.
+    /// Returns `whole` with `value` at this path: it replaces an existing value, becomes a new member of an object, or
+    /// is appended to a list. The rest of the text stays unchanged, byte by byte.
     ///
     /// ```
     /// # use superstep_inspect::Path;
@@ -36,13 +36,13 @@ impl Path {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the object or list that the value goes into does not exist.
+    /// Returns an error if the object or list that should contain the value does not exist.
     pub fn insert(&self, whole: &Json, value: &Json) -> Result<Json, InsertError> {
         let put = self.insert_into(0, whole.as_str(), value)?;
         Ok(Json::parse(put).expect("JSON with JSON put into it is JSON"))
     }
 
-    /// Puts it into the part of the whole that so many steps lead to.
+    /// Inserts the value into `part`, to which the first `steps` steps of the path lead.
     fn insert_into(&self, steps: usize, part: &str, value: &Json) -> Result<String, InsertError> {
         let Some(segment) = self.segments().get(steps) else {
             return Ok(value.as_str().to_owned());

@@ -1,4 +1,4 @@
-//! The history of a thread: pure functions over its checkpoints, which read no file.
+//! Analyses of a thread's history: pure functions over its checkpoints, which read no file.
 
 #![forbid(unsafe_code)]
 

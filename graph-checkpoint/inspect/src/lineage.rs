@@ -1,29 +1,29 @@
-//! The tree of checkpoints, as lanes beside each other.
+//! Lays out the tree of checkpoints in parallel lanes.
 
 use serde::Serialize;
 use superstep_core::checkpoint::Summary;
 use superstep_core::id::CheckpointId;
 
-/// One row of a tree that is drawn: a checkpoint in its lane.
+/// A row of the drawn tree: a checkpoint in its lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Its position in what was given.
+    /// The index of the checkpoint in the input.
     pub checkpoint: usize,
-    /// The lane that it stands in, from 0.
+    /// The lane of the checkpoint, from 0.
     pub lane: usize,
-    /// Lanes that pass it: those of other branches, on their way to where they begin.
+    /// The lanes of other branches that pass this row.
     pub passing: Vec<usize>,
-    /// Lanes that end here: branches that begin at this checkpoint.
+    /// The lanes that end here: branches that begin at this checkpoint.
     pub branches: Vec<usize>,
     /// `true` if its lane continues below it.
     pub goes_on: bool,
 }
 
-/// Places checkpoints in lanes, newest first: a branch has a lane of its own until the checkpoint that it begins at. The
-/// branch that comes first in `checkpoints` has the first lane.
+/// Assigns lanes to checkpoints, which are ordered newest first. A branch has its own lane until the checkpoint at
+/// which it begins. The branch that comes first in `checkpoints` has the first lane.
 #[must_use]
 pub fn lanes(checkpoints: &[Summary]) -> Vec<Row> {
-    // What each lane waits for.
+    // The next checkpoint of each lane.
     let mut lanes: Vec<Option<CheckpointId>> = Vec::new();
     let known: std::collections::HashSet<CheckpointId> = checkpoints.iter().map(|held| held.id).collect();
     let place = |(position, held): (usize, &Summary)| {
@@ -50,8 +50,8 @@ pub fn lanes(checkpoints: &[Summary]) -> Vec<Row> {
     checkpoints.iter().enumerate().map(place).collect()
 }
 
-/// Where two branches part, each given newest first: how many checkpoints each has of its own, and the newest that both
-/// have, if any.
+/// Compares two branches, each newest first: returns the number of checkpoints that only the first has, the number that
+/// only the second has, and the newest common checkpoint, if there is one.
 #[must_use]
 pub fn parting(a: &[Summary], b: &[Summary]) -> (usize, usize, Option<CheckpointId>) {
     let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a.id == b.id).count();
@@ -60,14 +60,14 @@ pub fn parting(a: &[Summary], b: &[Summary]) -> (usize, usize, Option<Checkpoint
 }
 
 impl Row {
-    /// Returns the number of lanes that the row takes.
+    /// Returns the number of lanes in the row.
     #[must_use]
     pub fn width(&self) -> usize {
         let others = self.passing.iter().chain(&self.branches);
         others.copied().max().unwrap_or(0).max(self.lane) + 1
     }
 
-    /// The row in text: `●` for the checkpoint, `│` for lanes that pass, and `─╯` for branches that begin here.
+    /// Draws the row as text: `●` for the checkpoint, `│` for lanes that pass, and `─╯` for branches that begin here.
     #[must_use]
     pub fn draw(&self) -> String {
         let last_branch = self.branches.iter().copied().max();
@@ -103,7 +103,7 @@ mod tests {
         CheckpointId(Uuid::from_u128(u128::from(number)))
     }
 
-    /// Checkpoints by number, each with its parent, newest first.
+    /// Returns checkpoints by number, each with its parent, newest first.
     fn checkpoints(parents: &[(u64, u64)]) -> Vec<Summary> {
         let checkpoint = |&(number, parent): &(u64, u64)| Summary {
             seq: Seq(number),

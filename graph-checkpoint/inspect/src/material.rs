@@ -1,4 +1,4 @@
-//! Pasts for the tests of this module.
+//! Creates histories for the tests of this module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +17,11 @@ pub(crate) fn json(value: &Value) -> Json {
     Json::parse(value.to_string()).unwrap()
 }
 
-/// A task's node, and the operations that it writes to the one field `x`.
+/// A task's node, and the operations that it writes to the field `x`.
 pub(crate) type Doing = (&'static str, Vec<Op>);
 
-/// A past over one field `x`, newest first: an input, then for each step its tasks, each planned by all of the last.
+/// Returns a history with the single field `x`, newest first: an input, then for each step its tasks, each planned by
+/// all tasks of the step before.
 pub(crate) fn past(steps: &[Vec<Doing>]) -> Vec<StepRecord> {
     let mut past: Vec<StepRecord> = Vec::new();
     let input = (Source::Input, &[][..]);
@@ -91,7 +92,7 @@ fn step(
     }
 }
 
-/// The value of the field after each step, oldest first; null before it was written.
+/// Returns the value of the field after each step, oldest first; null before it was written.
 pub(super) fn values(past: &[StepRecord]) -> Vec<Value> {
     let mut ops: Vec<&Op> = Vec::new();
     let states = past.iter().rev().map(|step| {

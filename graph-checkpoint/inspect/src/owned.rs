@@ -1,4 +1,4 @@
-//! Values whose parts know who wrote them.
+//! Values with the author of each part.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::diff::{Difference, Edit};
 use super::path::{Path, Segment, text_of};
 
-/// A value, and for each part of it who made it what it is.
+/// A value with the author of each of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Owned {
-    /// The author of the value; for a list or an object, the author that last changed which items it has.
+    /// The author of the value; for a list or an object, the author that last added or removed items.
     pub(super) by: usize,
     node: Node,
-    /// The value that it replaced, and the author of that.
+    /// The value that it replaced, with its author.
     replaced: Option<Box<(Value, usize)>>,
 }
 
@@ -25,7 +25,7 @@ enum Node {
 }
 
 impl Owned {
-    /// A value that is new.
+    /// Wraps a new value.
     pub(super) fn new(value: &Value, by: usize) -> Self {
         let node = match value {
             Value::Array(items) => Node::List(items.iter().map(|item| Self::new(item, by)).collect()),
@@ -37,7 +37,7 @@ impl Owned {
         Self { by, node, replaced: None }
     }
 
-    /// Returns the value that it replaced, and the author of that.
+    /// Returns the value that it replaced, with its author.
     pub(super) fn replaced(&self) -> Option<(&Value, usize)> {
         self.replaced.as_deref().map(|(value, by)| (value, *by))
     }
@@ -52,7 +52,7 @@ impl Owned {
         }
     }
 
-    /// Takes in a difference that `by` made. `None` when it does not fit.
+    /// Applies a difference that `by` made; `None` if it does not fit.
     pub(super) fn apply(&mut self, Difference { path, edit }: &Difference, by: usize) -> Option<()> {
         if let Edit::Changed { to, .. } = edit {
             let held = self.at(path.segments())?;
@@ -100,7 +100,7 @@ impl Owned {
         })
     }
 
-    /// The part at `path`.
+    /// Returns the part at `path`.
     pub(super) fn find(&self, path: &Path) -> Option<&Self> {
         path.segments().iter().try_fold(self, |owned, segment| match (&owned.node, segment) {
             (Node::List(items), _) => items.get(segment.position(items, Self::id)?),
@@ -109,7 +109,7 @@ impl Owned {
         })
     }
 
-    /// The id of an item, as paths have it.
+    /// Returns the id of an item, in the form of paths.
     fn id(&self) -> Option<String> {
         match &self.node {
             Node::Object(members) => members.get("id").map(|id| text_of(&id.value())),
@@ -117,13 +117,14 @@ impl Owned {
         }
     }
 
-    /// The parts that have an author of their own: this one, and within it those that somebody else wrote.
+    /// Collects the parts that have an author of their own: this one, and the parts within it by other authors.
     pub(super) fn parts<'o>(&'o self, here: Path, parts: &mut Vec<(Path, &'o Self)>) {
         parts.push((here.clone(), self));
         self.inner_parts(&here, parts);
     }
 
-    /// The parts of a state: every field is one, whoever wrote it, since nobody wrote the state as a whole.
+    /// Collects the parts of a state. Every field is a part, whoever wrote it, because the state as a whole has no
+    /// author.
     pub(super) fn members<'o>(&'o self, parts: &mut Vec<(Path, &'o Self)>) {
         if let Node::Object(members) = &self.node {
             for (key, member) in members {
@@ -132,7 +133,7 @@ impl Owned {
         }
     }
 
-    /// Those within it only.
+    /// Collects only the parts within this one.
     fn inner_parts<'o>(&'o self, here: &Path, parts: &mut Vec<(Path, &'o Self)>) {
         let mut part = |inner: &'o Self, at: Path| {
             if inner.by == self.by {

@@ -1,4 +1,4 @@
-//! Places inside a JSON value.
+//! Paths into a JSON value.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,49 +6,50 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A place inside a JSON value: `draft`, `facts[2].text`, `notes[id="a"].done`, `["a key"].b`. The whole value is `.`.
+/// A path into a JSON value: `draft`, `facts[2].text`, `notes[id="a"].done`, `["a key"].b`. The path of the whole value
+/// is `.`.
 ///
-/// A JSON pointer, `/facts/2/text`, is read too.
+/// The parser also accepts a JSON pointer such as `/facts/2/text`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<Segment>);
 
-/// One step into a JSON value.
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
-    /// Into an object; into a list where it is a number.
+    /// The key of an object's member, or, if it is a number, the position of a list's item.
     Key(String),
-    /// Into a list, by position.
+    /// The position of a list's item.
     Index(usize),
-    /// Into a list, to the item whose `id` this is, as JSON text.
+    /// The id of a list's item, as JSON text.
     Item(String),
 }
 
-/// A text is no path.
+/// An error for a text that is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no path: {expected} is expected at character {at}")]
 pub struct PathError {
     /// The text.
     pub text: String,
-    /// Where, in characters from 0.
+    /// The position of the error, in characters from 0.
     pub at: usize,
-    /// The text that is missing there.
+    /// The text that is expected there.
     pub expected: &'static str,
 }
 
 impl Path {
-    /// The whole value.
+    /// Returns the path of the whole value.
     #[must_use]
     pub const fn root() -> Self {
         Self(Vec::new())
     }
 
-    /// The steps.
+    /// Returns the steps of the path.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
-    /// The place one step further in.
+    /// Returns the path that is extended by one step.
     #[must_use]
     pub fn then(&self, segment: Segment) -> Self {
         let mut further = self.0.clone();
@@ -73,7 +74,7 @@ impl Path {
         })
     }
 
-    /// Returns `true` if this place is `other` or lies within it.
+    /// Returns `true` if this path is `other` or leads into it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
@@ -81,7 +82,8 @@ impl Path {
 }
 
 impl Segment {
-    /// The position of this step in a list, given the id of an item as paths have it.
+    /// Returns the position to which this step leads in a list; `id_of` returns the id of an item, in the form of
+    /// paths.
     pub(super) fn position<T>(&self, items: &[T], id_of: impl Fn(&T) -> Option<String>) -> Option<usize> {
         let at = match self {
             Self::Index(at) => *at,
@@ -104,7 +106,7 @@ impl Segment {
     }
 }
 
-/// An id, as a path has it.
+/// Returns an id in the form of paths.
 pub(super) fn text_of(id: &Value) -> String {
     id.to_string()
 }
@@ -204,7 +206,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An id as JSON, or as a bare word.
+    /// Parses an id: JSON, or an unquoted word.
     fn id(&mut self) -> Result<String, PathError> {
         if self.rest.starts_with('"') {
             return Ok(self.json()?.to_string());
@@ -217,7 +219,7 @@ impl<'t> Parser<'t> {
         Ok(number.unwrap_or_else(|| word.into()).to_string())
     }
 
-    /// A quoted text.
+    /// Parses a quoted text.
     fn json(&mut self) -> Result<Value, PathError> {
         let mut values = serde_json::Deserializer::from_str(self.rest).into_iter();
         match values.next() {

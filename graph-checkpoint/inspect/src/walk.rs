@@ -1,4 +1,4 @@
-//! The states of a thread one after the other, each from the last.
+//! Computes the states of a thread one after the other, each from the one before.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,52 +11,52 @@ use superstep_core::state::{CodecError, FieldId, Op, Schema};
 use super::diff::{Difference, Edit, apply, diff};
 use super::path::{Path, Segment, text_of};
 
-/// Walks along a branch from its first checkpoint on, with the state at each. Every operation is decoded once.
+/// A walk along a branch, from its first checkpoint on, with the state at each. Every operation is decoded only once.
 #[derive(Debug)]
 pub struct Walk {
     state: Value,
-    /// The schema by which fields are named.
+    /// The schema whose field names are used.
     schema: Arc<Schema>,
-    /// The schema of the last step, and what its fields are called here.
+    /// The schema of the last step, and the names of its fields under `schema`.
     names: Option<(Arc<Schema>, Vec<String>)>,
 }
 
-/// The effect of one operation.
+/// The changes that one operation made.
 #[derive(Debug)]
 pub struct Written<'s> {
     /// The field, in the schema of the step.
     pub field: FieldId,
     /// The operation.
     pub op: &'s Op,
-    /// The differences that it made, in an order in which they can be applied to the state before.
+    /// The changes to the state before, in an order in which they can be applied.
     pub differences: Vec<Difference>,
 }
 
 impl Written<'_> {
-    /// Tells whether it is the same operation on the same field.
+    /// Returns `true` if it is the same operation on the same field.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.field == other.field && self.op == other.op
     }
 }
 
 impl Walk {
-    /// A walk that has not begun. It names fields as `schema` does, that of the newest step say, and those that it does
-    /// not have as they were named.
+    /// Creates a walk that has not begun. Fields have their names in `schema`, usually that of the newest step; fields
+    /// that `schema` does not have keep their original names.
     #[must_use]
     pub fn under(schema: Arc<Schema>) -> Self {
         Self { state: Value::Object(Map::new()), schema, names: None }
     }
 
-    /// The state at the last step: an object by the names of the fields that were written.
+    /// Returns the state at the last step: an object with the names and values of the fields that were written.
     #[must_use]
     pub fn state(&self) -> &Value {
         &self.state
     }
 
-    /// Takes the next step; returns what its operations changed, in order.
+    /// Applies the next step; returns the changes of its operations, in order.
     ///
     /// # Errors
-    /// When a stored operation does not fit the value that it is applied to.
+    /// Returns an error if a stored operation does not fit the value to which it is applied.
     pub fn step<'s>(&mut self, step: &'s StepRecord) -> Result<Vec<Written<'s>>, CodecError> {
         let names = names(&self.schema, &step.schema, self.names.take());
         let mut written = Vec::new();
@@ -169,7 +169,7 @@ fn map(value: &Value) -> Result<&Map<String, Value>, CodecError> {
     value.as_object().ok_or_else(|| CodecError::new("an operation on a map was applied to something else"))
 }
 
-/// A put or a removal in a list whose items have ids.
+/// An operation that puts or removes an item in a list whose items have ids.
 #[derive(Deserialize)]
 struct Row {
     id: String,

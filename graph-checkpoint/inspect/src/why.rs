@@ -1,4 +1,4 @@
-//! Why a task ran: what led to it, back to the input.
+//! Explains why a task ran: its chain of causes, back to the input.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,17 +7,17 @@ use serde::Serialize;
 use superstep_core::checkpoint::{Cause, NextTask, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName};
 
-/// The causes of a task, newest first: the task itself, what planned it, what planned that, back to the input.
+/// The causes of a task, newest first: the task itself, the tasks that planned it, and so on, back to the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Why {
-    /// One entry for each superstep on the way.
+    /// One entry for each superstep of the chain.
     pub steps: Vec<WhyStep>,
 }
 
-/// The tasks of one superstep that led to what is asked for.
+/// The tasks of one superstep that led to the task in question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WhyStep {
-    /// The step of their superstep.
+    /// The step of the superstep.
     pub step: i64,
     /// The checkpoint on which they were planned.
     pub planned_on: CheckpointId,
@@ -25,18 +25,18 @@ pub struct WhyStep {
     pub tasks: Vec<Reason>,
 }
 
-/// Why one task was planned.
+/// A planned task with its causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
     /// The task's position in its superstep.
     pub task: u32,
     /// Its node.
     pub node: NodeName,
-    /// The ways that led to it.
+    /// The causes of the task.
     pub by: Vec<Via>,
 }
 
-/// One way on which something led to a task.
+/// A cause of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "via", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ pub enum Via {
         task: u32,
         /// Its node.
         node: NodeName,
-        /// The case of its route, where it has one.
+        /// The case of its route, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         case: Option<String>,
     },
@@ -73,23 +73,23 @@ pub enum Via {
         task: u32,
         /// Its node.
         node: NodeName,
-        /// The case of its route, where it has one.
+        /// The case of its route, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         case: Option<String>,
         /// The position of the item among those that the task sent.
         index: u32,
     },
-    /// A deferred node whose turn had come: these led to it, in this superstep or in earlier ones.
+    /// A deferred node that became ready: these nodes led to it, in this superstep or in earlier ones.
     Deferred {
         /// The nodes.
         nodes: Vec<NodeName>,
     },
-    /// An edit, which planned it without running anything.
+    /// An edit, which planned the task without running another one.
     Edit,
 }
 
 impl Via {
-    /// The task of the superstep before that it names.
+    /// Returns the position of the task in the previous superstep that this cause names.
     fn task(&self) -> Option<u32> {
         match self {
             Self::Edge { task, .. }
@@ -101,7 +101,7 @@ impl Via {
     }
 }
 
-/// Nothing of this name ran in the superstep, and nothing is next.
+/// An error for a node that neither ran in the superstep nor is planned next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("node {node:?} neither ran in the superstep of checkpoint {checkpoint} nor is next there; {}", known(.nodes))]
 pub struct NotPlanned {
@@ -109,7 +109,7 @@ pub struct NotPlanned {
     pub node: NodeName,
     /// The checkpoint.
     pub checkpoint: CheckpointId,
-    /// The nodes that did or are.
+    /// The nodes that ran or are planned next.
     pub nodes: Vec<NodeName>,
 }
 
@@ -123,11 +123,12 @@ fn known(nodes: &[NodeName]) -> String {
     }
 }
 
-/// Tells what led to `node` at the newest of `steps`, a checkpoint and its whole past, newest first: to its tasks that are
-/// next there, or else to those that ran in the checkpoint's superstep.
+/// Returns the causes of `node` at the newest of `steps`. `steps` is a checkpoint with its whole past, newest first.
+/// Explains the node's tasks that are planned next there; if there are none, those that ran in the checkpoint's
+/// superstep.
 ///
 /// # Errors
-/// When the node neither is next nor ran.
+/// Returns an error if the node neither ran nor is planned next.
 pub fn why(steps: &[StepRecord], node: &NodeName) -> Result<Why, NotPlanned> {
     let Some(newest) = steps.first() else { return Ok(Why { steps: Vec::new() }) };
     let of_node = |step: &StepRecord| -> Vec<u32> {
@@ -163,7 +164,7 @@ pub fn why(steps: &[StepRecord], node: &NodeName) -> Result<Why, NotPlanned> {
     Ok(Why { steps: found })
 }
 
-/// The ways that led to a task which is next at `step`.
+/// Returns the causes of a task that is planned next at `step`.
 fn ways(step: &StepRecord, next: &NextTask) -> Vec<Via> {
     let ran = &step.checkpoint.tasks;
     let task = |position: u32| ran.get(position as usize).map(|task| (position, task));
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
     use crate::material::past;
 
-    /// Each step as a line.
+    /// Formats each step as a line.
     fn lines(steps: &[StepRecord], node: &str) -> Vec<String> {
         let why = why(steps, &node.into()).unwrap();
         let reason = |reason: &Reason| {

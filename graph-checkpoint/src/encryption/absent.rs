@@ -12,19 +12,19 @@ pub(crate) use cell::{Cell, is_sealed};
 
 use crate::error::{keys, sqlite};
 
-/// There are no keys.
+/// The type of keys, which has no values.
 pub(crate) type SharedKeys = Infallible;
 
-/// No text is encrypted, which is all that there is to say.
+/// The phase of a file's texts. Without encryption there is only one.
 pub(crate) enum Phase {
     Whole,
 }
 
-/// Nothing is encrypted.
+/// The encryption of a file, of which there is none.
 pub(crate) enum Encryption {}
 
 impl Encryption {
-    /// Refuses a file that is encrypted.
+    /// Returns an error if the file is encrypted.
     pub(crate) fn attach(
         connection: &Connection,
         _keys: Option<&SharedKeys>,
@@ -38,7 +38,7 @@ impl Encryption {
         }
     }
 
-    /// Encrypts nothing.
+    /// Never called, because there are no keys.
     pub(crate) fn begin(_: &Connection, keys: &SharedKeys, _: &str, _: Phase) -> Result<(), StoreError> {
         match *keys {}
     }

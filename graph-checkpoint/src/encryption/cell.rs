@@ -1,6 +1,6 @@
-//! Where an encrypted text belongs.
+//! The cell of a table to which an encrypted text is bound.
 
-/// The character that begins every encrypted text, and no JSON text.
+/// The first character of every encrypted text. No JSON text begins with it.
 pub(super) const MARK: char = '~';
 
 /// Returns `true` if a stored text is encrypted.
@@ -8,12 +8,12 @@ pub(crate) fn is_sealed(stored: &str) -> bool {
     stored.starts_with(MARK)
 }
 
-/// A cell of a table: the table, the column, and what identifies the row. A text that is encrypted for one cell is
-/// refused in every other one.
+/// A cell of a table: the table, the column, and the identity of the row. A text that is encrypted for one cell cannot
+/// be decrypted in another one.
 pub(crate) struct Cell {
     table: &'static str,
     column: &'static str,
-    /// For people.
+    /// The number of the row, for errors.
     row: Option<i64>,
     identity: Vec<u8>,
 }
@@ -23,12 +23,12 @@ impl Cell {
         Self { table, column, row: None, identity: Vec::with_capacity(192) }.text(table).text(column)
     }
 
-    /// The same with the number of its row, which errors say.
+    /// Adds the number of the row, which errors show.
     pub(crate) fn named(self, row: i64) -> Self {
         Self { row: Some(row), ..self }
     }
 
-    /// Each part is preceded by its length, so that no two rows have the same.
+    /// Adds a part of the row's identity. Each part is preceded by its length, so that no two rows have the same bytes.
     pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.identity.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         self.identity.extend_from_slice(bytes);

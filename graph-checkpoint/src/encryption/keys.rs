@@ -1,4 +1,4 @@
-//! Keys: what they are, and who keeps them.
+//! Keys and their sources.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use superstep_core::error::BoxError;
 use zeroize::Zeroizing;
 
-/// The name of a key. It is stored in the file and shown in errors, so it says nothing secret: a date, a number, what a
-/// key management service calls it.
+/// The name of a key. It is stored in the file and shown in errors, so it must not be secret. Use a date, a number, or
+/// the name in a key management service.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Arc<str>);
 
 impl KeyId {
-    /// The name.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -38,7 +38,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A key: 32 bytes that nobody can guess. They are wiped from memory when it is dropped, and are not shown.
+/// A key: 32 random bytes. They are wiped from memory when the key is dropped, and are never displayed.
 #[derive(Clone)]
 pub struct Key(Zeroizing<[u8; Key::BYTES]>);
 
@@ -46,23 +46,24 @@ impl Key {
     /// The length of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// The key of these bytes. They are random ones, from a source that is made for keys; a password is none.
+    /// Creates a key from these bytes. They must come from a random source that is suitable for keys; a password is not
+    /// a key.
     #[must_use]
     pub fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// A new random key.
+    /// Generates a random key.
     ///
     /// # Errors
-    /// [`KeyError::NoRandomness`].
+    /// Returns [`KeyError::NoRandomness`].
     pub fn generate() -> Result<Self, KeyError> {
         let mut key = Self::new([0; Self::BYTES]);
         getrandom::fill(key.0.as_mut_slice()).map_err(|error| KeyError::NoRandomness(error.into()))?;
         Ok(key)
     }
 
-    /// The key that 64 hexadecimal digits write.
+    /// Parses a key of 64 hexadecimal digits; `None` if the text is anything else.
     #[must_use]
     pub fn from_hex(digits: &str) -> Option<Self> {
         let digits = digits.as_bytes();
@@ -88,30 +89,30 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Why there is no key. No error quotes one.
+/// An error about keys. No error contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The system has no random numbers to give.
+    /// The system's random number generator failed.
     #[error("the system gives no random numbers: {0}")]
     NoRandomness(#[source] std::io::Error),
-    /// The file of keys cannot be read.
+    /// The file of keys cannot be read. Check the path and its permissions.
     #[error("the key file {0} cannot be read: {1}")]
     Unreadable(PathBuf, #[source] std::io::Error),
-    /// A line is something else than a name and a key.
+    /// The line with this number does not contain a name and a key of 64 hexadecimal digits.
     #[error("line {0} is not a name and a key of 64 hexadecimal digits")]
     Malformed(usize),
-    /// Two lines have keys of the same name.
+    /// The line with this number repeats the name of an earlier key.
     #[error("line {0} names the key {1} again")]
     Repeated(usize, KeyId),
-    /// There is no line with a key.
+    /// No line contains a key.
     #[error("there is no key in it")]
     Empty,
 }
 
-/// A source of the keys of files: a map, a file, a key management service.
+/// A source of keys for files, such as a map, a file, or a key management service.
 ///
-/// Both methods are called while a file is read or written, so answers are kept in memory.
+/// Both methods are called while a file is read or written, so an implementation should cache its answers in memory.
 ///
 /// ```
 /// use superstep_checkpoint::{Key, KeyId, Keys};
@@ -134,13 +135,13 @@ pub enum KeyError {
 /// }
 /// ```
 pub trait Keys: Send + Sync {
-    /// The name of the key that is used for what is written from now on.
+    /// Returns the name of the key that encrypts everything written from now on.
     fn current(&self) -> KeyId;
 
-    /// The key of this name: the current one, or an older one.
+    /// Returns the key of this name: the current key, or an older one.
     ///
     /// # Errors
-    /// When it is not there, or not to be had.
+    /// Returns an error if there is no such key, or if it cannot be fetched.
     fn key(&self, id: &KeyId) -> Result<Key, BoxError>;
 }
 
@@ -169,21 +170,21 @@ impl<K: Keys + ?Sized> Keys for Arc<K> {
 pub struct KeyRing(Vec<(KeyId, Key)>);
 
 impl KeyRing {
-    /// A ring with the key that is used for what is written.
+    /// Creates a ring with the key that encrypts everything written from now on.
     #[must_use]
     pub fn new(id: impl Into<KeyId>, key: Key) -> Self {
         Self(vec![(id.into(), key)])
     }
 
-    /// Adds an older key, for reading.
+    /// Adds an older key, which only decrypts.
     #[must_use]
     pub fn and(mut self, id: impl Into<KeyId>, key: Key) -> Self {
         self.0.push((id.into(), key));
         self
     }
 
-    /// Reads the keys of a text: a key a line, its name and its 64 hexadecimal digits, the one that is used for what is
-    /// written first. Empty lines and those that begin with `#` say nothing.
+    /// Parses keys from a text with one key per line: its name and its 64 hexadecimal digits. The first key encrypts
+    /// everything written from now on. Empty lines and lines that begin with `#` are ignored.
     ///
     /// ```
     /// use superstep_checkpoint::{KeyRing, Keys};
@@ -199,7 +200,7 @@ impl KeyRing {
     /// ```
     ///
     /// # Errors
-    /// [`KeyError::Malformed`], [`KeyError::Repeated`] and [`KeyError::Empty`].
+    /// Returns [`KeyError::Malformed`], [`KeyError::Repeated`] or [`KeyError::Empty`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut keys: Vec<(KeyId, Key)> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -221,10 +222,10 @@ impl KeyRing {
         }
     }
 
-    /// Reads the keys of a file, as [`parse`](Self::parse) does.
+    /// Reads keys from a file, in the form that [`parse`](Self::parse) describes.
     ///
     /// # Errors
-    /// [`KeyError::Unreadable`], and those of [`parse`](Self::parse).
+    /// Returns [`KeyError::Unreadable`], and the errors of [`parse`](Self::parse).
     pub fn read(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path);

@@ -1,12 +1,12 @@
-//! Encryption: texts are encrypted on their way into the file, and opened on their way out.
+//! Encryption: texts are encrypted when they are written, and decrypted when they are read.
 //!
-//! An encrypted text is `~`, the number of its key in the table `seal`, a full stop, and in base64 a random nonce of
-//! 24 bytes, the ciphertext of XChaCha20-Poly1305 and its tag. A long one is the same bytes without base64. What is
-//! authenticated with it is the file's own id and the [`Cell`] that it belongs to. No JSON text begins with `~`.
+//! An encrypted text is `~`, the number of its key in the table `seal`, a full stop, and in base64 a random nonce of 24
+//! bytes, the ciphertext of XChaCha20-Poly1305 and its tag. A long text is the same bytes without base64. The
+//! authenticated data are the file's own id and the [`Cell`] of the text. No JSON text begins with `~`.
 //!
-//! A file has an id and a secret, both random. The cipher's key is derived from a key of the program and the file's
-//! id. The secret, by which long texts are found again, is kept encrypted with each key that is in use; that it can be
-//! opened tells that a key is the right one.
+//! A file has an id and a secret, both random. The cipher's key is derived from a key of the program and the file's id.
+//! The secret, which keys the hashes of long texts, is stored encrypted with each key in use. A key is the right one if
+//! it decrypts the secret.
 
 mod cell;
 mod keys;
@@ -41,7 +41,7 @@ pub(crate) struct Encryption {
     file: [u8; 16],
     secret: Zeroizing<[u8; 32]>,
     phase: std::cell::Cell<Phase>,
-    /// The keys that the file names, as far as they were read.
+    /// The keys that the file names and that were read so far.
     ring: RefCell<Vec<Held>>,
 }
 
@@ -54,7 +54,7 @@ struct Held {
     in_doubt: bool,
 }
 
-/// Random bytes.
+/// Returns random bytes.
 fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Io(Box::new(error)))?;
@@ -69,9 +69,9 @@ fn cipher(key: &Key, file: &[u8; 16]) -> XChaCha20Poly1305 {
 }
 
 impl Encryption {
-    /// Returns the [`Encryption`] of an open file; `None` if the file is not encrypted and is not expected to be. A
-    /// caller that is `alone` with the file may also have one that is still to be encrypted, or whose texts are only
-    /// partly encrypted.
+    /// Returns the [`Encryption`] of an open file; `None` if the file is not encrypted and no encryption is expected.
+    /// Only a caller that is `alone` with the file may open one that is not encrypted yet although keys are given, or
+    /// whose texts are only partly encrypted.
     pub(crate) fn attach(
         connection: &Connection,
         keys: Option<&SharedKeys>,
@@ -107,7 +107,7 @@ impl Encryption {
                 return Err(corrupt("the table of keys", "its rows are of several files"));
             }
             let mut held = Held { number: row.number, id: row.key.clone(), cipher: None, in_doubt: false };
-            // One key that is right is enough. The others are asked for when they are needed.
+            // One right key is enough. The others are requested when they are needed.
             if opened.is_none() {
                 match keys.key(&row.key) {
                     Ok(key) => {
@@ -140,7 +140,7 @@ impl Encryption {
         }))
     }
 
-    /// Makes a file that has no texts yet, or whose texts will be encrypted, an encrypted one. In a transaction.
+    /// Marks a file as encrypted. It has no texts yet, or they will be encrypted next. Called in a transaction.
     pub(crate) fn begin(
         connection: &Connection,
         keys: &SharedKeys,
@@ -153,8 +153,7 @@ impl Encryption {
         SealRow { number: 1, key, file, phase }.insert(connection, &cipher, &secret)
     }
 
-    /// Encrypts a text that belongs to a cell, with the key that is used for what is written. In a transaction that
-    /// writes.
+    /// Encrypts a text for a cell, with the current key. Called in a transaction that writes.
     pub(crate) fn encrypt(
         &self,
         connection: &Connection,
@@ -167,7 +166,7 @@ impl Encryption {
         text::encrypt(self.cipher(held)?, number, text, &self.authenticated(cell))
     }
 
-    /// The same, as bytes.
+    /// Encrypts a text as bytes, like [`encrypt`](Self::encrypt).
     pub(crate) fn encrypt_long(
         &self,
         connection: &Connection,
@@ -180,7 +179,7 @@ impl Encryption {
         text::encrypt_as_bytes(self.cipher(held)?, number, text, &self.authenticated(cell))
     }
 
-    /// Opens what was encrypted for a cell.
+    /// Decrypts a text of a cell.
     pub(crate) fn decrypt(
         &self,
         connection: &Connection,
@@ -190,7 +189,7 @@ impl Encryption {
         self.open(connection, cell, text::parts(stored), text::open)
     }
 
-    /// Opens what was encrypted for a cell as bytes.
+    /// Decrypts a text of a cell that is stored as bytes.
     pub(crate) fn decrypt_long(
         &self,
         connection: &Connection,
@@ -201,7 +200,7 @@ impl Encryption {
         self.open(connection, cell, parts, text::open_bytes)
     }
 
-    /// Opens the second of the `parts`, with the key whose number is the first.
+    /// Decrypts the second of the `parts`, with the key whose number is the first.
     fn open<T>(
         &self,
         connection: &Connection,
@@ -223,7 +222,7 @@ impl Encryption {
             .ok_or_else(|| corrupt(place, "it was changed, or was not encrypted for this place in this file"))
     }
 
-    /// By what a long text is found again.
+    /// Returns the keyed hash by which a long text is found.
     pub(crate) fn digest(&self, text: &str) -> blake3::Hash {
         blake3::keyed_hash(&self.secret, text.as_bytes())
     }
@@ -234,7 +233,7 @@ impl Encryption {
         Ok(text::prefix(self.current(connection, &mut ring)?.number))
     }
 
-    /// Says of all texts of the file that they are in another phase. In a transaction.
+    /// Sets the phase of all texts of the file. Called in a transaction.
     pub(crate) fn enter(&self, connection: &Connection, phase: Phase) -> Result<(), StoreError> {
         let mut ring = self.ring.borrow_mut();
         self.reload(connection, &mut ring)?;
@@ -247,7 +246,8 @@ impl Encryption {
         Ok(())
     }
 
-    /// The keys that the file names beside the current one, with how texts begin that are encrypted with them.
+    /// Returns the keys that the file names in addition to the current one, each with the prefix of the texts that are
+    /// encrypted with it.
     pub(crate) fn older(&self, connection: &Connection) -> Result<Vec<(KeyId, String)>, StoreError> {
         let mut ring = self.ring.borrow_mut();
         self.reload(connection, &mut ring)?;
@@ -256,7 +256,7 @@ impl Encryption {
         Ok(older.map(|held| (held.id.clone(), text::prefix(held.number))).collect())
     }
 
-    /// Forgets a key with which nothing is encrypted any more. In a transaction.
+    /// Removes a key that encrypts no text any longer. Called in a transaction.
     pub(crate) fn retire(&self, connection: &Connection, key: &KeyId) -> Result<(), StoreError> {
         let mut ring = self.ring.borrow_mut();
         for held in ring.iter().filter(|held| held.id == *key) {
@@ -277,7 +277,7 @@ impl Encryption {
         held.cipher.as_ref().ok_or_else(|| corrupt("the table of keys", "a key is missing"))
     }
 
-    /// The key that is used for what is written. The file is to name it before anything is encrypted with it.
+    /// Returns the current key. If the file does not name it yet, it is added before anything is encrypted with it.
     fn current<'r>(
         &self,
         connection: &Connection,
@@ -301,7 +301,7 @@ impl Encryption {
         Ok(ring.last_mut().expect("it was pushed above"))
     }
 
-    /// Reads again which keys the file names.
+    /// Reloads the keys that the file names.
     fn reload(&self, connection: &Connection, ring: &mut Vec<Held>) -> Result<(), StoreError> {
         let rows = SealRow::all(connection)?;
         if rows.iter().any(|row| row.file != self.file) {
@@ -317,7 +317,7 @@ impl Encryption {
     }
 }
 
-/// A key of the program's.
+/// Returns one of the program's keys.
 fn given(keys: &SharedKeys, id: &KeyId, name: &str) -> Result<Key, StoreError> {
     keys.key(id).map_err(|reason| {
         wrong(name, KeyProblem::Lacking { key: id.to_string(), reason: reason.to_string() })

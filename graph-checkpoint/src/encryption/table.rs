@@ -1,4 +1,4 @@
-//! The table `seal`: the keys that a file is encrypted with, one row a key. A file without a row is not encrypted.
+//! The table `seal`: the keys of an encrypted file, one row per key. A file without rows is not encrypted.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -35,7 +35,7 @@ impl Phase {
     }
 }
 
-/// A key that a file is encrypted with. Its proof is the file's secret, encrypted with it.
+/// A key of an encrypted file. Its proof is the file's secret, encrypted with the key.
 pub(super) struct SealRow {
     pub(super) number: i64,
     pub(super) key: KeyId,
@@ -44,7 +44,7 @@ pub(super) struct SealRow {
 }
 
 impl SealRow {
-    /// All of them, in the order in which they came.
+    /// Reads all rows, in the order in which the keys were added.
     pub(super) fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
         let mut all = connection
             .prepare_cached("SELECT id, key, file, phase, proof, sum FROM seal ORDER BY id")
@@ -77,7 +77,7 @@ impl SealRow {
         Ok(found)
     }
 
-    /// The number that the next key gets.
+    /// Returns the number of the next key.
     pub(super) fn next(connection: &Connection) -> Result<i64, StoreError> {
         let sql = "SELECT coalesce(max(id), 0) + 1 FROM seal";
         connection.query_row(sql, [], |row| row.get(0)).map_err(sqlite)
@@ -103,7 +103,7 @@ impl SealRow {
         connection.execute("DELETE FROM seal WHERE id = ?", [number]).map(drop).map_err(sqlite)
     }
 
-    /// The file's secret, which only the right key opens.
+    /// Returns the file's secret; only the right key decrypts it.
     pub(super) fn open(
         &self,
         connection: &Connection,

@@ -1,4 +1,4 @@
-//! Encrypted texts: what they look like, as texts and, where they are long, as bytes.
+//! The form of encrypted texts: text for short ones, bytes for long ones.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -12,18 +12,18 @@ use crate::error::corrupt;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
-/// Returns the beginning of texts that are encrypted with the key of this number.
+/// Returns the prefix of texts that are encrypted with the key of this number.
 pub(super) fn prefix(number: i64) -> String {
     format!("{MARK}{number}.")
 }
 
-/// The number of the key that a text is encrypted with, and the rest of it.
+/// Splits an encrypted text into the number of its key and the rest.
 pub(super) fn parts(stored: &str) -> Option<(i64, &str)> {
     let (number, sealed) = stored.strip_prefix(MARK)?.split_once('.')?;
     Some((number.parse().ok()?, sealed))
 }
 
-/// The same of one that is encrypted as bytes.
+/// Splits an encrypted text that is stored as bytes into the number of its key and the rest.
 pub(super) fn parts_of_bytes(stored: &[u8]) -> Option<(i64, &[u8])> {
     let end = stored.iter().position(|byte| *byte == b'.')?;
     let (prefix, sealed) = (std::str::from_utf8(&stored[..=end]).ok()?, &stored[end + 1..]);
@@ -42,7 +42,7 @@ pub(super) fn encrypt(
     Ok(stored)
 }
 
-/// The same as bytes.
+/// Encrypts a text as bytes.
 pub(super) fn encrypt_as_bytes(
     cipher: &XChaCha20Poly1305,
     number: i64,
@@ -52,7 +52,7 @@ pub(super) fn encrypt_as_bytes(
     sealed_behind(prefix(number), cipher, text, authenticated)
 }
 
-/// The nonce, the ciphertext and the tag, behind a prefix.
+/// Returns the nonce, the ciphertext and the tag, after a prefix.
 fn sealed_behind(
     prefix: String,
     cipher: &XChaCha20Poly1305,
@@ -72,12 +72,12 @@ fn sealed_behind(
     Ok(sealed)
 }
 
-/// The text, unless it was encrypted with another key or for something else, or was changed since.
+/// Decrypts a text; `None` if it was encrypted with another key or for another cell, or was changed.
 pub(super) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8]) -> Option<String> {
     open_bytes(cipher, STANDARD_NO_PAD.decode(sealed).ok()?, authenticated)
 }
 
-/// The same of one that is encrypted as bytes.
+/// Decrypts a text that is stored as bytes, like [`open`].
 pub(super) fn open_bytes(
     cipher: &XChaCha20Poly1305,
     mut sealed: Vec<u8>,

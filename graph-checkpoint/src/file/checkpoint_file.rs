@@ -1,4 +1,4 @@
-//! Which file is meant, and how what is in it is read.
+//! The location of a checkpoint file and the options for reading it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use crate::encryption::Keys;
 use crate::encryption::SharedKeys;
 use superstep_core::state::SizeLimits;
 
-/// A checkpoint file: where it is and, where it is encrypted, the keys for it.
+/// A checkpoint file: its path and, if it is encrypted, its keys.
 ///
-/// A path is one, so that only who has keys says so.
+/// Functions that take a file also accept a path, so only programs with keys need this type.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,13 +35,13 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// The file at `path`.
+    /// Returns the file at `path`.
     #[must_use]
     pub fn at(path: impl AsRef<Path>) -> Self {
         Self { path: path.as_ref().to_owned(), keys: None, limits: SizeLimits::default() }
     }
 
-    /// Says what it is encrypted with.
+    /// Sets the keys with which the file is encrypted.
     #[cfg(feature = "encryption")]
     #[must_use]
     pub fn keys(mut self, keys: impl Keys + 'static) -> Self {
@@ -49,7 +49,7 @@ impl CheckpointFile {
         self
     }
 
-    /// Says how large what is in it may be, where that is more than usual: see
+    /// Sets larger limits for the size of the file's contents: see
     /// [`SqliteOptions::size_limits`](crate::SqliteOptions::size_limits).
     #[must_use]
     pub fn size_limits(mut self, limits: SizeLimits) -> Self {
@@ -57,13 +57,13 @@ impl CheckpointFile {
         self
     }
 
-    /// Returns `true` if it was given keys. Only the file itself says if it is encrypted.
+    /// Returns `true` if keys were set. Only the file itself shows if it is encrypted.
     #[must_use]
     pub fn has_keys(&self) -> bool {
         self.keys.is_some()
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

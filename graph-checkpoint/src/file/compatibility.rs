@@ -1,12 +1,12 @@
-//! Refuses what a checkpoint file never has and SQLite would run along the way.
+//! Rejects schema objects that a checkpoint file never has and that SQLite would execute.
 
 use rusqlite::{Connection, OptionalExtension};
 use superstep_core::checkpoint::StoreError;
 
 use crate::error::{corrupt, sqlite};
 
-/// Triggers, views, tables that code makes up, and columns that are computed. The words of a
-/// [store](crate::SqliteStore) are in such a table, which has no content of its own.
+/// Finds triggers, views, virtual tables and generated columns. The index of a [store's](crate::SqliteStore) words is a
+/// virtual table without content, and is allowed.
 const STRANGE: &str = "
 SELECT type || ' ' || name FROM sqlite_schema
 WHERE type IN ('trigger', 'view') OR (
@@ -19,7 +19,7 @@ FROM sqlite_schema AS t JOIN pragma_table_xinfo(t.name) AS c
 WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' AND c.hidden IN (2, 3)
 LIMIT 1";
 
-/// Refuses a file that has any of it.
+/// Returns an error if the file contains any of these objects.
 pub(crate) fn refuse(connection: &Connection, file: &str) -> Result<(), StoreError> {
     let strange: Option<String> =
         connection.query_row(STRANGE, [], |row| row.get(0)).optional().map_err(sqlite)?;

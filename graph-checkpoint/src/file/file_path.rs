@@ -1,4 +1,4 @@
-//! The path of a file, as the system sees it: looked at before SQLite opens the file, and after each transaction.
+//! The path of a file: checked before SQLite opens the file, and after each transaction.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -10,28 +10,28 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::error::{FileError, corrupt};
 
-/// The file of this name beside `path`: its log ends with `-wal`.
+/// Returns the path beside `path` whose name has this ending; the log ends with `-wal`.
 pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
     name.into()
 }
 
-/// Refuses a path that SQLite must not open: it waits for ever at the end of a pipe, writes into a device, and deletes
-/// the log beside an empty file.
+/// Rejects a path that SQLite must not open: SQLite waits forever at the end of a pipe, writes into a device, and
+/// deletes the log beside an empty file.
 ///
 /// # Errors
-/// [`StoreError::Io`] when something else than a file is there, and [`StoreError::Corrupt`] when the file is
-/// missing or empty and has a log that is not.
+/// Returns [`StoreError::Io`] if the path is not a file, and [`StoreError::Corrupt`] if the file is missing or empty
+/// and its log is not.
 pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
     let log = beside(path, "-wal");
-    // The log first: while it has something, a file that another program is creating is no longer empty.
+    // The log is checked first: while it has content, a file that another program is creating is no longer empty.
     let has_log = fs::metadata(&log).is_ok_and(|log| log.is_file() && log.len() > 0);
     let lacks = match fs::metadata(path) {
         Ok(is) if !is.is_file() => return Err(not_a_file(path, &is)),
         Ok(is) if is.len() == 0 => "is empty",
         Err(error) if error.kind() == ErrorKind::NotFound => "is missing",
-        // Of what cannot be looked at, SQLite says why it cannot be opened.
+        // If the metadata cannot be read, SQLite reports why the file cannot be opened.
         Ok(_) | Err(_) => return Ok(()),
     };
     if !has_log {
@@ -46,7 +46,7 @@ pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
     ))
 }
 
-/// Returns the error for something at a path that is not a file.
+/// Returns the error for a path that is not a file.
 pub(crate) fn not_a_file(path: &Path, is: &Metadata) -> StoreError {
     let path = path.display().to_string();
     match is.is_dir() {
@@ -55,15 +55,15 @@ pub(crate) fn not_a_file(path: &Path, is: &Metadata) -> StoreError {
     }
 }
 
-/// The file that was opened at a path, by which another one that lies there later is told from it. Clones share it.
+/// The identity of the file that was opened at a path, to detect that another file has replaced it. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opened(Arc<OnceLock<(PathBuf, Identity)>>);
 
 impl Opened {
-    /// Keeps the file that lies at `path`, when it is opened for the first time.
+    /// Remembers the file at `path` when it is opened for the first time.
     pub(crate) fn keep(&self, path: &Path) -> Result<(), StoreError> {
         let kept = || {
-            // The program may change its folder.
+            // The program may change its working directory.
             let path = std::path::absolute(path)?;
             let identity = Identity::of(&fs::metadata(&path)?);
             Ok((path, identity))
@@ -78,10 +78,10 @@ impl Opened {
         }
     }
 
-    /// Refuses when the file that was opened no longer lies at its path.
+    /// Checks that the file that was opened is still at its path.
     ///
     /// # Errors
-    /// [`StoreError::Io`], until the file is back.
+    /// Returns [`StoreError::Io`] until the file is back.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let Some((path, identity)) = self.0.get() else { return Ok(()) };
         let is_gone = match fs::metadata(path) {
@@ -108,7 +108,7 @@ impl Identity {
         Self { device: is.dev(), inode: is.ino() }
     }
 
-    /// Elsewhere a file that is open is neither removed nor replaced.
+    /// On other systems, an open file can be neither removed nor replaced.
     #[cfg(not(unix))]
     fn of(_: &Metadata) -> Self {
         Self {}

@@ -1,4 +1,4 @@
-//! Tells from the first bytes of a file what it is, even where SQLite cannot read the rest.
+//! Identifies a file by its first bytes, even if SQLite cannot read the rest.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,15 +9,15 @@ pub(crate) const APPLICATION_ID: u32 = 0x5353_5450;
 /// The first bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Where the header has the application's id, in big-endian order.
+/// The position in the header of the application's id, in big-endian order.
 const APPLICATION_ID_AT: usize = 68;
 
-/// Where the header has the version of the format.
+/// The position in the header of the version of the format.
 const FORMAT_AT: usize = 60;
 
-/// The format of the file at `path`, sound or not, if it begins as a checkpoint file does.
+/// Returns the format of the file at `path`, whether it is damaged or not, if it begins like a checkpoint file.
 ///
-/// It opens and closes the file: see [`is_ours`].
+/// Opens and closes the file: see [`is_ours`].
 pub(crate) fn format(path: &Path) -> io::Result<Option<u32>> {
     let mut header = [0; APPLICATION_ID_AT + 4];
     match std::fs::File::open(path)?.read_exact(&mut header) {
@@ -32,7 +32,7 @@ pub(crate) fn format(path: &Path) -> io::Result<Option<u32>> {
     }
 }
 
-/// Returns `true` if the file at `path` begins as a checkpoint file does, sound or not.
+/// Returns `true` if the file at `path` begins like a checkpoint file, whether it is damaged or not.
 ///
 /// Opens and closes the file, which releases the locks that this process holds on it. Call it only for files that no
 /// connection of this process works with.

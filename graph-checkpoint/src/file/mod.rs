@@ -1,4 +1,4 @@
-//! The file: what it is, how it is opened, and how its format moves on.
+//! The checkpoint file: how it is identified, opened, and migrated.
 
 pub(crate) mod checkpoint_file;
 pub(crate) mod compatibility;
@@ -25,19 +25,19 @@ use crate::history::branch;
 use crate::limited::longest_row;
 use crate::options::SqliteOptions;
 
-/// One step of the format each; the file's `user_version` counts those that were taken. A released step is
-/// never changed.
+/// The migrations, one per step of the format; the file's `user_version` is the number of steps that were applied. A
+/// released step is never changed.
 const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5];
 
-/// For each step, the views that stand in for what an older file lacks, for reading one that may not be written. They
-/// last for one connection.
+/// For each step, the views that replace what an older file lacks, so that it can be read without migrating it. They
+/// exist for one connection.
 const LACKED: &[&str; FORMATS] =
     &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4, WITHOUT_FORMAT_5];
 
 pub(crate) const FORMATS: usize = 5;
 
-/// The columns that history and chains read come before those that may be long. No column repeats what
-/// another says: when a checkpoint was made is in its id.
+/// The columns that history and chains read come before those that may be long. No column repeats another: the creation
+/// time of a checkpoint is in its id.
 const FORMAT_1: &str = "
 CREATE TABLE schema(
     id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE, text TEXT NOT NULL, sum INTEGER NOT NULL
@@ -77,8 +77,8 @@ CREATE TABLE effect(
 ) STRICT;
 ";
 
-/// Deadlines of questions; starts and idempotency keys of effects. The checksums of rows that were there before
-/// do not cover the new columns, whose defaults say so.
+/// Deadlines of questions; starts and idempotency keys of effects. The checksums of older rows do not cover the new
+/// columns, whose default values mark these rows.
 const FORMAT_2: &str = "
 ALTER TABLE ask ADD COLUMN deadline INTEGER;
 ALTER TABLE ask ADD COLUMN fallback TEXT;
@@ -88,7 +88,7 @@ ALTER TABLE effect ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE effect ADD COLUMN token BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
 ";
 
-/// The table of what tasks emitted, for runs that keep it.
+/// The table of events that tasks emitted, for runs that keep them.
 const FORMAT_3: &str = "
 CREATE TABLE emitted(
     id INTEGER PRIMARY KEY, checkpoint INTEGER NOT NULL, task INTEGER NOT NULL, text TEXT NOT NULL,
@@ -96,10 +96,10 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
-/// Leases of threads: no fence is given twice, not even after its row is gone. Segments, the operations of many
-/// versions of a field in one row: the text comes last because it is long, and no number is given twice, so that new
-/// segments are told from old ones. The keys that the file is encrypted with. Names of checkpoints. The ends of
-/// branches, which are found when the step is taken.
+/// Leases of threads: no fence is used twice, even after its row was deleted. Segments, the operations of many versions
+/// of a field in one row: the text is the last column because it is long, and no number is used twice, so that new
+/// segments are distinct from old ones. The keys of an encrypted file. Names of checkpoints. The ends of branches,
+/// which the migration finds.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
@@ -123,7 +123,7 @@ CREATE TABLE branch(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Long texts that are encrypted, as bytes. Those that were there before stay in `text` until they are encrypted anew.
+/// Long texts that are encrypted, as bytes. Older ones stay in `text` until they are encrypted again.
 const FORMAT_5: &str = "
 ALTER TABLE body ADD COLUMN sealed BLOB;
 ";
@@ -152,25 +152,25 @@ const WITHOUT_FORMAT_5: &str = "
 CREATE TEMP VIEW body AS SELECT *, NULL AS sealed FROM main.body;
 ";
 
-/// Where the checkpoints are.
+/// The location of checkpoints: a file or memory.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
-    /// `None` is in memory.
+    /// `None` for a database in memory.
     pub(crate) path: Option<PathBuf>,
     pub(crate) options: SqliteOptions,
     opened: Opened,
 }
 
-/// The other users that a file may have while it is read.
+/// The other users of a file while it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sharing {
-    /// Programs that write to it.
+    /// Programs may write to the file.
     WithWriters,
-    /// Nobody. Nothing is then left beside the file, whose folder need not be writable.
+    /// No other program uses the file. No files are created beside it, and its folder need not be writable.
     Alone,
 }
 
-/// The address of a file that nobody changes.
+/// Returns the URI of a file that no program changes.
 fn immutable(path: &Path) -> String {
     let mut address = String::from("file:");
     for byte in path.to_string_lossy().bytes() {
@@ -190,7 +190,7 @@ enum Found {
 }
 
 impl File {
-    /// The file at `path`; without one, a database in memory.
+    /// Creates a `File` for `path`; without one, for a database in memory.
     pub(crate) fn new(path: Option<PathBuf>, options: SqliteOptions) -> Self {
         Self { path, options, opened: Opened::default() }
     }
@@ -199,12 +199,12 @@ impl File {
         self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
     }
 
-    /// Refuses when the file that was opened for writing no longer lies at its path.
+    /// Checks that the file that was opened for writing is still at its path.
     pub(crate) fn check_place(&self) -> Result<(), StoreError> {
         self.opened.check()
     }
 
-    /// Opens the connection that writes: creates the file or brings its format up to date.
+    /// Opens the connection that writes. Creates the file, or migrates it to the current format.
     pub(crate) fn open_writer(&self) -> Result<Connection, StoreError> {
         self.check_place()?;
         let mut connection = match &self.path {
@@ -221,11 +221,11 @@ impl File {
             }
         };
         if self.options.alone {
-            // Before the first page is read, or else the lock is one that others share.
+            // This precedes the first read of a page; otherwise the connection takes a shared lock.
             connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite)?;
         }
         self.guard(&connection)?;
-        // From here on it waits in the line, not in SQLite.
+        // From here on the program waits in its own queue instead of in SQLite.
         connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
         let (mut wait_queue, limit) = (WaitQueue::at(self.path.as_deref()), self.options.busy_limit);
         wait_queue.now_or_in_turn(limit, || self.identify(&connection))?;
@@ -248,7 +248,7 @@ impl File {
         self.attach(connection)
     }
 
-    /// Opens one more connection for reading.
+    /// Opens another connection for reading.
     pub(crate) fn open_reader(&self) -> Result<Connection, StoreError> {
         let path = self.path.as_ref().ok_or(FileError::WriterGone)?;
         self.check_place()?;
@@ -258,7 +258,7 @@ impl File {
         self.attach(connection)
     }
 
-    /// Finds out whether the file is encrypted, and whether the keys for it are the right ones.
+    /// Finds out if the file is encrypted, and checks the keys for it.
     pub(crate) fn attach(&self, connection: Sqlite) -> Result<Connection, StoreError> {
         let (keys, name) = (self.options.keys.as_ref(), self.name());
         let encryption = match Encryption::attach(&connection, keys, &name, self.options.alone) {
@@ -272,7 +272,7 @@ impl File {
         Ok(Connection::new(connection, encryption, self.options.limits))
     }
 
-    /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
+    /// Opens a file of any format for reading only: nothing is created or migrated, and writers are not locked out.
     pub(crate) fn open_as_it_is(&self, sharing: Sharing) -> Result<(Connection, u32), StoreError> {
         let path = self.path.as_ref().ok_or(FileError::WriterGone)?;
         file_path::check(path)?;
@@ -291,7 +291,8 @@ impl File {
         Ok((self.attach(connection)?, u32::try_from(format).unwrap_or(u32::MAX)))
     }
 
-    /// A file may come from anywhere: nothing in it may run code, and nothing in it is believed unchecked.
+    /// Configures a connection for a file from an untrusted source: nothing in it may run code, and its contents are
+    /// checked.
     fn guard(&self, connection: &Sqlite) -> Result<(), StoreError> {
         connection.busy_timeout(self.options.busy_limit).map_err(sqlite)?;
         let set = |config, on| connection.set_db_config(config, on).map(drop).map_err(sqlite);
@@ -299,7 +300,7 @@ impl File {
         set(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-        // Without this a statement is planned anew each time that a value is bound to it.
+        // Without this, SQLite prepares a statement again each time that a value is bound to it.
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest_row(self.options.limits)).map_err(sqlite)?;
         connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
@@ -309,9 +310,9 @@ impl File {
         compatibility::refuse(connection, &self.name())
     }
 
-    /// Reads what the file is, before anything is written to it.
+    /// Identifies the file before anything is written to it.
     fn identify(&self, connection: &Sqlite) -> Result<Found, StoreError> {
-        // On one snapshot: between two of them another program may make the file what it is to be.
+        // The header is read in one snapshot: between two reads, another program may create the file.
         let header = || {
             let state = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
             let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -342,7 +343,7 @@ impl File {
 
     /// Returns the error for a file whose header or tables SQLite cannot read.
     fn unreadable(&self, reason: String) -> StoreError {
-        // There is nothing left that a lock on it would guard.
+        // A malformed file contains nothing that a lock would protect, so it may be opened and closed here.
         let ours = self.path.as_ref().is_some_and(|path| header::is_ours(path).unwrap_or_default());
         match ours {
             true => StoreError::Corrupt { place: self.name(), reason },
@@ -350,7 +351,7 @@ impl File {
         }
     }
 
-    /// Takes the steps that the file's format lacks, in one transaction.
+    /// Applies the migrations that the file lacks, in one transaction.
     fn migrate(&self, connection: &mut Sqlite) -> Result<(), StoreError> {
         if let Found::Format(format) = self.identify(connection)?
             && format == MIGRATIONS.len()
@@ -359,7 +360,7 @@ impl File {
         }
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-        // Another program may have been faster.
+        // Another program may have migrated it first.
         let taken = match self.identify(&transaction)? {
             Found::Nothing => 0,
             Found::Format(format) => format,
@@ -381,7 +382,7 @@ impl File {
     }
 }
 
-/// Runs `read` on one snapshot of the file.
+/// Runs `read` in one snapshot of the file.
 pub(crate) fn snapshot<T>(
     connection: &Connection,
     read: impl FnOnce(&Connection) -> Result<T, StoreError>,

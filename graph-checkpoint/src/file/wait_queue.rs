@@ -1,14 +1,14 @@
 //! The queue in which programs wait for a file's write lock.
 //!
-//! SQLite gives the lock to the program that asks in the moment in which it is free. A busy program asks again within
-//! microseconds of its last commit, and starves the others. So they queue: in a folder beside the database there is a
-//! file for each slot, and the program in a slot holds a lock on its file. Each moves up when the slot before it is
-//! free: first come, first served. The program that writes checks every [`QUANTUM`] if another one is at the front,
-//! and then queues behind it. Between two checks it continues, so that a turn is worth its cost; a program that is
-//! alone neither waits nor makes the folder.
+//! SQLite gives the lock to the program that asks at the moment at which it is free. A busy program asks again within
+//! microseconds of its last commit, and so starves the others. Therefore programs queue: a folder beside the database
+//! has a file for each slot, and the program in a slot holds a lock on its file. Each program moves up when the slot
+//! before it is free: first come, first served. The program that writes checks every [`QUANTUM`] if another one is at
+//! the front, and then queues behind it. Between two checks it continues, so that a turn is worth its cost. A program
+//! that is alone neither waits nor creates the folder.
 //!
-//! The queue decides only which program asks next: the lock is SQLite's. Where the folder cannot be made, or a program
-//! in the queue has been stopped, the others ask all the same.
+//! The queue decides only which program asks next: the lock is SQLite's. If the folder cannot be created, or a program
+//! in the queue is suspended, the others still ask for the lock.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -25,26 +25,26 @@ use crate::error::sqlite;
 /// The time for which a program writes before it checks for others that wait.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// The interval at which a program that is not at the front asks for the lock all the same: the one before it may have
-/// been stopped.
+/// The interval at which a program that is not at the front still asks for the lock, because the program before it may
+/// be suspended.
 const OUT_OF_TURN: Duration = Duration::from_millis(50);
 
-/// The number of places. A program that finds the last place taken waits for it, in no order.
+/// The number of slots. A program that finds all slots taken waits for the last one, in no order.
 const PLACES: usize = 16;
 
 /// A program's view of the queue at a file.
 #[derive(Debug)]
 pub(crate) struct WaitQueue {
-    /// The folder; `None` for a database that nobody shares.
+    /// The folder; `None` for a database that is not shared.
     folder: Option<PathBuf>,
     looked: Option<Instant>,
     others_wait: bool,
-    /// `true` if this program may have made the folder.
+    /// `true` if this program may have created the folder.
     stood: bool,
 }
 
 impl WaitQueue {
-    /// The line at the database in this file.
+    /// Returns the queue for the database in this file.
     pub(crate) fn at(database: Option<&Path>) -> Self {
         let folder = database.map(|database| {
             let mut name = OsString::from(database);
@@ -54,7 +54,7 @@ impl WaitQueue {
         Self { folder, looked: None, others_wait: false, stood: false }
     }
 
-    /// Returns `true` if it is another program's turn. Checks once per [`QUANTUM`].
+    /// Returns `true` if it is another program's turn. Checks at most once per [`QUANTUM`].
     pub(crate) fn others_wait(&mut self) -> bool {
         if !self.others_wait && self.looked.is_none_or(|looked| looked.elapsed() >= QUANTUM) {
             self.others_wait = self.is_anybody_there();
@@ -69,10 +69,10 @@ impl WaitQueue {
         matches!(front.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// Makes an attempt, and if it finds the file locked waits for a [turn](Self::turn).
+    /// Makes an attempt, and waits for a [turn](Self::turn) if the file is locked.
     ///
     /// # Errors
-    /// Those of [`turn`](Self::turn).
+    /// Returns the errors of [`turn`](Self::turn).
     pub(crate) fn now_or_in_turn<T>(
         &mut self,
         limit: Duration,
@@ -84,10 +84,11 @@ impl WaitQueue {
         }
     }
 
-    /// The same on a connection on which SQLite itself waits otherwise, where it reads say.
+    /// Makes an attempt, like [`now_or_in_turn`](Self::now_or_in_turn), on a connection that otherwise waits with
+    /// SQLite's busy timeout, for example for reads.
     ///
     /// # Errors
-    /// Those of [`turn`](Self::turn).
+    /// Returns the errors of [`turn`](Self::turn).
     pub(crate) fn in_turn<T>(
         &mut self,
         connection: &Connection,
@@ -100,11 +101,11 @@ impl WaitQueue {
         done
     }
 
-    /// Waits in the line, and then until `attempt` does not find the file locked. It must have done nothing where it
-    /// does.
+    /// Waits in the queue, and then until `attempt` does not find the file locked. An attempt that finds it locked must
+    /// not have changed anything.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when that takes longer than `limit`, and those of `attempt`.
+    /// Returns [`StoreError::Busy`] if this takes longer than `limit`, and the errors of `attempt`.
     pub(crate) fn turn<T>(
         &mut self,
         limit: Duration,
@@ -119,7 +120,7 @@ impl WaitQueue {
                 match attempt() {
                     Err(StoreError::Busy) => asked += 1,
                     done => {
-                        // Who is next in line may ask now.
+                        // The next program in the queue may ask now.
                         drop(place);
                         self.others_wait = false;
                         self.looked = Some(Instant::now());
@@ -136,13 +137,13 @@ impl WaitQueue {
                 true if asked < 16 => 60,
                 _ => 300,
             };
-            // Programs in step would collide for ever; the clock's last digits part them.
+            // Programs in step would collide forever; the last digits of the clock separate them.
             let jitter = u64::from(waited.subsec_nanos()) % pause;
             thread::sleep(Duration::from_micros(pause / 2 + jitter));
         }
     }
 
-    /// A place outside of the line, at its end.
+    /// Returns a slot outside of the queue, after its end.
     fn stand(&mut self) -> Option<Slot> {
         let folder = self.folder.as_ref()?;
         match fs::create_dir(folder) {
@@ -155,7 +156,7 @@ impl WaitQueue {
 }
 
 impl Drop for WaitQueue {
-    /// Takes the folder away if nobody stands there. Who is about to makes another one.
+    /// Removes the folder if no program is in the queue. A program that joins later creates it again.
     fn drop(&mut self) {
         let Some(folder) = self.folder.as_ref().filter(|_| self.stood) else { return };
         for number in 0..PLACES {
@@ -170,19 +171,19 @@ impl Drop for WaitQueue {
     }
 }
 
-/// A place in the line.
+/// A slot in the queue.
 #[derive(Debug)]
 struct Slot {
     folder: PathBuf,
     number: usize,
-    /// Locked, once it is in the line.
+    /// The lock file of this slot, once the program is in the queue.
     held: Option<File>,
-    /// The file of the place before, which somebody else holds.
+    /// The lock file of the slot before, which another program holds.
     before: Option<File>,
 }
 
 impl Slot {
-    /// Moves up as far as it can; whether that is to the front. What cannot be locked at all is no line.
+    /// Moves up as far as possible; returns `true` at the front. If files cannot be locked at all, there is no queue.
     fn moves_to_the_front(&mut self) -> bool {
         while self.number > 0 {
             let path = self.folder.join((self.number - 1).to_string());
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "the last one takes the folder away");
     }
 
-    /// Somebody who is next and does not ask, a process that was stopped say, must not hold up the others.
+    /// A program that is next and does not ask for the lock, such as a suspended process, must not block the others.
     #[test]
     fn nobody_waits_for_ever_behind_one_who_does_not_ask() {
         let folder = tempfile::tempdir().unwrap();
@@ -262,11 +263,11 @@ mod tests {
         let mut places: Vec<Slot> = (0..5).map(|_| wait_queue.stand().unwrap()).collect();
         let mut moves = |number: usize| places[number].moves_to_the_front();
         assert_eq!([0, 1, 2, 3, 4].map(&mut moves), [true, false, false, false, false]);
-        // Whoever looks first.
+        // The first slot that asks.
         places.remove(0);
         let mut moves = |number: usize| places[number].moves_to_the_front();
         assert_eq!([3, 2, 1, 0, 1].map(&mut moves), [false, false, false, true, false]);
-        // Who goes away from the middle leaves no gap.
+        // A program that leaves the middle of the queue leaves no gap.
         drop(places.remove(1));
         assert_eq!(places.iter_mut().map(Slot::moves_to_the_front).collect::<Vec<_>>(), [true, false, false]);
         places.remove(0);

@@ -1,7 +1,7 @@
-//! The ends of branches that the heads of their threads have left: the table `branch`, one row an end.
+//! The ends of branches that the heads of their threads have left: the table `branch`, one row per end.
 //!
-//! Nothing newer leads to such a checkpoint, so without these rows a thread's checkpoints could only be found by
-//! reading those of all threads. With them each is in the past of the thread's head, of a checkpoint that has a name,
+//! No newer row refers to such a checkpoint, so without these rows a thread's checkpoints could be found only by
+//! reading those of all threads. With them, each checkpoint is in the past of the thread's head, of a named checkpoint,
 //! or of an end.
 
 use rusqlite::{Connection as Sqlite, Row, params};
@@ -12,13 +12,13 @@ use crate::connection::Connection;
 use crate::error::{mismatch, sqlite};
 use crate::history::rows::CheckpointRow;
 
-/// All checkpoints from a place on but heads that no checkpoint of the same thread continues.
+/// Finds all checkpoints from a position on that no checkpoint of the same thread continues and that are not heads.
 const ENDS: &str = "
 SELECT c.thread, c.seq FROM checkpoint AS c JOIN thread AS t ON t.id = c.thread
 WHERE c.seq >= ?1 AND c.seq <> t.head
 AND (c.thread, c.seq) NOT IN (SELECT thread, parent FROM checkpoint WHERE seq > ?1 AND parent NOT NULL)";
 
-/// The end of a branch: the thread that it was written on, and its place.
+/// The end of a branch: the thread on which it was written, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) thread: i64,
@@ -30,7 +30,7 @@ impl End {
         Checksum::of("branch").int(self.thread).int(self.seq).finish()
     }
 
-    /// Stores the end, unless it is there.
+    /// Stores the end, unless it is already stored.
     pub(crate) fn keep(self, connection: &Sqlite) -> Result<(), StoreError> {
         connection
             .prepare_cached("INSERT OR IGNORE INTO branch(thread, checkpoint, sum) VALUES(?, ?, ?)")
@@ -39,7 +39,7 @@ impl End {
             .map_err(sqlite)
     }
 
-    /// Removes the end; `false` where it is none.
+    /// Removes the end; returns `false` if there was none.
     pub(crate) fn remove(self, connection: &Connection) -> Result<bool, StoreError> {
         connection
             .prepare_cached("DELETE FROM branch WHERE thread = ? AND checkpoint = ?")
@@ -48,7 +48,7 @@ impl End {
             .map_err(sqlite)
     }
 
-    /// One of a file of an older format has no checksum: it was found there.
+    /// Reads a row. A row that the migration of an older file found has no checksum.
     fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let end = Self { thread: row.get(0).map_err(sqlite)?, seq: row.get(1).map_err(sqlite)? };
         match row.get::<_, Option<i64>>(2).map_err(sqlite)? {
@@ -60,21 +60,21 @@ impl End {
     }
 }
 
-/// Notes that the head of a thread leaves the checkpoint at `head`, to go on from another one.
+/// Stores that the head of a thread moves away from the checkpoint at `head`, to continue from another one.
 pub(crate) fn leave(
     connection: &Connection,
     thread: i64,
     head: i64,
     to: Option<i64>,
 ) -> Result<(), StoreError> {
-    // A head that was not moved yet is another thread's checkpoint.
+    // If the head has not moved yet, it is another thread's checkpoint.
     if CheckpointRow::visit(connection, head, |row, _| Ok(row.thread))? == thread {
         End { thread, seq: head }.keep(connection)?;
     }
     to.map_or(Ok(()), |seq| End { thread, seq }.remove(connection).map(drop))
 }
 
-/// The ends that a thread has left.
+/// Returns the ends of the branches that a thread has left.
 pub(crate) fn of(connection: &Connection, thread: i64) -> Result<Vec<i64>, StoreError> {
     let mut find = connection
         .prepare_cached("SELECT thread, checkpoint, sum FROM branch WHERE thread = ? ORDER BY checkpoint")
@@ -87,7 +87,7 @@ pub(crate) fn of(connection: &Connection, thread: i64) -> Result<Vec<i64>, Store
     Ok(ends)
 }
 
-/// Stores the ends of the threads that `is_meant` says of, as far as they are at `from` or newer.
+/// Stores the ends of the threads that `is_meant` selects, if they are at `from` or newer.
 pub(crate) fn find(connection: &Sqlite, from: i64, is_meant: impl Fn(i64) -> bool) -> Result<(), StoreError> {
     let mut find = connection.prepare(ENDS).map_err(sqlite)?;
     let read = |row: &Row<'_>| Ok(End { thread: row.get(0)?, seq: row.get(1)? });
@@ -96,7 +96,7 @@ pub(crate) fn find(connection: &Sqlite, from: i64, is_meant: impl Fn(i64) -> boo
     ends.into_iter().filter(|end| is_meant(end.thread)).try_for_each(|end| end.keep(connection))
 }
 
-/// Reads every row, and hands over the ends that are sound.
+/// Reads every row, and calls `visit` with its end or the error.
 pub(crate) fn check(
     connection: &Connection,
     mut visit: impl FnMut(Result<End, StoreError>),

@@ -1,4 +1,4 @@
-//! Reads a checkpoint's texts; their form is in [`manifest`](crate::history::manifest).
+//! Decodes a checkpoint's texts; [`manifest`](crate::history::manifest) describes their form.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::error::corrupt;
 use crate::history::manifest::{Bodies, Fields, Version};
 use crate::history::segment::{Part, Segments};
 
-/// One change as stored.
+/// A stored change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredChange {
     pub(crate) field: FieldId,
     #[serde(default)]
     prev: Option<StoredVersion>,
-    /// None where they are in a segment.
+    /// `None` if they are in a segment.
     #[serde(default)]
     pub(crate) ops: Vec<StoredOp>,
     #[serde(default)]
@@ -29,17 +29,17 @@ pub(crate) struct StoredChange {
 }
 
 impl StoredChange {
-    /// The version before, unless the operations are in a segment.
+    /// Returns the previous version, unless the operations are in a segment.
     pub(crate) fn prev(&self) -> Option<Version> {
         self.prev.map(|prev| prev.of(self.field))
     }
 
-    /// Where its operations are, if they are in a segment.
+    /// Returns the location of the operations in a segment, if they are in one.
     pub(crate) fn part(&self) -> Option<Part> {
         self.segment.map(|(segment, version)| Part { segment, version })
     }
 
-    /// The change with its operations, wherever they are.
+    /// Returns the change with its operations, from the row or from a segment.
     pub(crate) fn resolve(
         &self,
         connection: &Connection,
@@ -192,7 +192,7 @@ struct StoredNext {
     input_body: Option<i64>,
 }
 
-/// A member that is there is a value, also when it is JSON's `null`.
+/// Reads a member that exists as a value, even if it is JSON's `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }
@@ -213,7 +213,7 @@ pub(crate) fn parse_changes(text: &str) -> Result<Vec<StoredChange>, StoreError>
     serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
 }
 
-/// The versions that changes at `seq` made.
+/// Returns the versions that the changes at `seq` created.
 pub(crate) fn changed_fields(text: &str, seq: i64) -> Result<Fields, StoreError> {
     #[derive(Deserialize)]
     struct Outline {
@@ -236,7 +236,7 @@ pub(crate) fn parse_fields(text: &str) -> Result<Fields, StoreError> {
     Ok(stored.into_iter().zip(ids).map(|(stored, field)| stored.map(|stored| stored.of(field))).collect())
 }
 
-/// Where the subgraphs go on that a checkpoint keeps.
+/// Returns the positions at which the subgraphs continue whose state a checkpoint keeps.
 pub(crate) fn kept(manifest: &str) -> Result<Vec<Kept>, StoreError> {
     #[derive(Deserialize)]
     struct Keeping {
@@ -247,8 +247,8 @@ pub(crate) fn kept(manifest: &str) -> Result<Vec<Kept>, StoreError> {
     Ok(keeping.kept)
 }
 
-/// The tasks that are planned on a checkpoint, without what they are given, and where the subgraphs go on that it
-/// keeps.
+/// The tasks that are planned on a checkpoint, without their inputs, and the positions at which the subgraphs continue
+/// whose state it keeps.
 pub(crate) struct Planned {
     pub(crate) tasks: Vec<NextTask>,
     pub(crate) kept: Vec<Kept>,
@@ -339,7 +339,7 @@ impl StoredWrite {
     }
 }
 
-/// The part of a manifest that a line of history shows.
+/// The part of a manifest that a history entry shows.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Outline {
     #[serde(default)]
@@ -364,12 +364,12 @@ impl Outline {
         self.next.iter().any(|next| next.node == *node)
     }
 
-    /// Returns `true` if any node is next.
+    /// Returns `true` if the checkpoint has next nodes.
     pub(crate) fn leads_on(&self) -> bool {
         self.next.iter().any(|next| !next.node.is_end())
     }
 
-    /// The nodes that ran, those that are next, and the metadata.
+    /// Returns the nodes that ran, the next nodes, and the metadata.
     pub(crate) fn into_parts(self) -> (Vec<NodeName>, Vec<NodeName>, BTreeMap<String, Json>) {
         let nodes = |of: Vec<OutlineNode>| of.into_iter().map(|OutlineNode { node }| node);
         let next = nodes(self.next).filter(|node| !node.is_end());

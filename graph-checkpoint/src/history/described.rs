@@ -33,7 +33,7 @@ impl Described<'_> {
         }
     }
 
-    /// Stores the description unless one with this fingerprint is there.
+    /// Stores the description, unless one with this fingerprint is already stored.
     pub(crate) fn keep(&self, connection: &Connection, fingerprint: Fingerprint) -> Result<(), StoreError> {
         let (find, last) = match self {
             Self::Schema { .. } => {
@@ -65,7 +65,7 @@ impl Described<'_> {
     }
 }
 
-/// Which row of `schema` or `topology`.
+/// Selects a row of `schema` or `topology`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Key {
     Row(i64),
@@ -91,7 +91,7 @@ fn described<T>(
     rows.next().map_err(sqlite)?.map(read).transpose()
 }
 
-/// The schema at `key`, with its row and fingerprint.
+/// Returns the schema at `key`, with its row and fingerprint.
 pub(crate) fn schema(
     connection: &Connection,
     key: Key,
@@ -103,7 +103,7 @@ pub(crate) fn schema(
     })
 }
 
-/// The text of the schema at `key`.
+/// Returns the text of the schema at `key`.
 pub(crate) fn schema_text(connection: &Connection, key: Key) -> Result<Option<Json>, StoreError> {
     schema_with(connection, key, |id, _, text| {
         Json::parse_within(text, connection.limits())
@@ -133,17 +133,17 @@ fn schema_with<T>(
     })
 }
 
-/// The topology at `key`: its row and fingerprint.
+/// Returns the row and the fingerprint of the topology at `key`.
 pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64, Fingerprint)>, StoreError> {
     topology_with(connection, key, |id, fingerprint, _, _| Ok((id, fingerprint)))
 }
 
-/// The text of the topology at `key`.
+/// Returns the text of the topology at `key`.
 pub(crate) fn topology_text(connection: &Connection, key: Key) -> Result<Option<Json>, StoreError> {
     Ok(topology_part(connection, key)?.map(|(_, topology)| topology))
 }
 
-/// The graph of the topology at `key`, and its text.
+/// Returns the name of the graph of the topology at `key`, and its text.
 pub(crate) fn topology_part(connection: &Connection, key: Key) -> Result<Option<(String, Json)>, StoreError> {
     topology_with(connection, key, |id, _, graph, text| {
         let topology = Json::parse_within(text, connection.limits())
@@ -174,12 +174,12 @@ fn topology_with<T>(
     })
 }
 
-/// Looks whether a description is no larger than a value may be.
+/// Checks that a description does not exceed the size limit of a value.
 fn limited(connection: &Connection, place: impl core::fmt::Display, text: &str) -> Result<(), StoreError> {
     connection.limits().check(text).map_err(|excess| too_large(place, excess))
 }
 
-/// Descriptions that were read, by their rows: a walk over many checkpoints parses each once.
+/// Descriptions that were read, by row, so that a walk over many checkpoints parses each only once.
 #[derive(Default)]
 pub(crate) struct Descriptions {
     schemas: HashMap<i64, (Fingerprint, Arc<Schema>)>,

@@ -1,4 +1,4 @@
-//! Writes a checkpoint's texts; their form is in [`manifest`](crate::history::manifest).
+//! Encodes a checkpoint's texts; [`manifest`](crate::history::manifest) describes their form.
 
 use serde::Serialize;
 use superstep_core::checkpoint::{Cause, Checkpoint, Frontier, NextTask, StoreError, TaskRecord};
@@ -7,10 +7,10 @@ use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 use crate::history::manifest::{Bodies, Fields, Version};
 use crate::history::segment::Part;
 
-/// Texts from this size on are stored once per content.
+/// The size in bytes from which a text is stored once per content.
 const BODY_FROM: usize = 4096;
 
-/// Writes the parts of one row.
+/// Encodes the parts of one row.
 pub(crate) struct Encoder<'a, B> {
     pub(crate) bodies: &'a B,
     pub(crate) out: &'a mut String,
@@ -46,7 +46,7 @@ fn push_text(out: &mut String, text: &str) {
 }
 
 impl<B: Bodies> Encoder<'_, B> {
-    /// The changes, each with the version before it; `fields` then holds the versions after them.
+    /// Encodes the changes, each with its previous version; `fields` then contains the new versions.
     pub(crate) fn changes(
         &mut self,
         changes: &[Change],
@@ -67,7 +67,7 @@ impl<B: Bodies> Encoder<'_, B> {
         Ok(())
     }
 
-    /// A change, with the version before it.
+    /// Encodes a change with its previous version.
     pub(crate) fn change(
         &mut self,
         position: usize,
@@ -86,7 +86,7 @@ impl<B: Bodies> Encoder<'_, B> {
         Ok(())
     }
 
-    /// A change whose operations are stored already: in a segment, or as these texts.
+    /// Encodes a change whose operations are already stored: in a segment, or as these texts.
     pub(crate) fn stored_change(
         &mut self,
         position: usize,
@@ -125,7 +125,7 @@ impl<B: Bodies> Encoder<'_, B> {
         }
     }
 
-    /// The whole map.
+    /// Encodes the whole map from field to version.
     pub(crate) fn fields(&mut self, fields: &Fields) {
         self.out.push('[');
         for (index, version) in fields.iter().enumerate() {
@@ -143,7 +143,7 @@ impl<B: Bodies> Encoder<'_, B> {
         self.out.push(']');
     }
 
-    /// Everything else of a checkpoint that is not a column of its own.
+    /// Encodes all parts of a checkpoint that do not have their own columns.
     pub(crate) fn manifest(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.out.push('{');
         let mut first = true;
@@ -215,7 +215,7 @@ impl<B: Bodies> Encoder<'_, B> {
         Ok(())
     }
 
-    /// The member `name`, or `name_body` when the value is long.
+    /// Encodes the member `name`, or `name_body` if the value is long.
     fn payload(&mut self, name: &str, value: &Json) -> Result<(), StoreError> {
         self.out.push('"');
         self.out.push_str(name);
@@ -254,8 +254,8 @@ impl<B: Bodies> Encoder<'_, B> {
         Ok(())
     }
 
-    /// A write that is an operation of `changes` is stored there only. Operations are in task order, so the
-    /// search goes on from where the last one was found.
+    /// Encodes a write. A write that is an operation of `changes` is only stored there. Operations are in task order,
+    /// so the search continues after the last match.
     fn write(
         &mut self,
         write: &LoggedWrite,

@@ -1,8 +1,8 @@
 //! Moves the operations of a field's versions into a [segment](crate::history::segment), once there are many.
 //!
-//! It happens with every whole map from field to version, in the transaction of that commit: the rows of the versions,
-//! the segments, and the checksums of both are new together. What they say is what they said before, so whoever
-//! remembers versions goes on as if nothing had happened.
+//! This happens with every whole map from field to version, in the transaction of that commit: it writes the rows of
+//! the versions, the segments, and the checksums of both together. The values of the versions do not change, so cached
+//! versions stay valid.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -24,25 +24,27 @@ use crate::history::segment::{Part, Segment};
 use crate::history::taken_out::TakenOut;
 use crate::history::versions;
 
-/// So many versions are worth a segment.
+/// The number of versions from which a segment is created.
 const MANY: u16 = 16;
 
-/// No segment holds the operations of more versions, or a longer text where it holds those of several.
+/// The maximum number of versions in a segment, and the maximum length of its text if it has several versions.
 const VERSIONS: usize = 128;
 const TEXT: usize = 1 << 20;
 
-/// Of so many versions operations are moved at once. Only what was written before there were segments has more.
+/// The maximum number of versions whose operations are moved at once. Only fields that were written before there were
+/// segments have more.
 const AT_ONCE: usize = 1024;
 
-/// The number of versions of each field whose operations are in their own rows, since the last segment or whole value.
+/// For each field, the number of versions since the last segment or whole value, whose operations are in their own
+/// rows.
 #[derive(Debug, Default)]
 pub(crate) struct Tails(Vec<u16>);
 
-/// It is found out when it matters.
+/// A number that is not known yet; it is determined when it is needed.
 const UNKNOWN: u16 = u16::MAX;
 
 impl Tails {
-    /// Takes in the changes that a checkpoint makes to `fields`.
+    /// Counts the changes that a checkpoint makes to `fields`.
     pub(crate) fn follow(&mut self, changes: &[Change], fields: &Fields) {
         for change in changes {
             let index = change.field.index();
@@ -59,7 +61,7 @@ impl Tails {
         }
     }
 
-    /// Returns `true` if the operations of so many versions may be in their own rows that they are to be moved.
+    /// Returns `true` if the field may have enough versions in their own rows that their operations should be moved.
     fn may_be_long(&self, index: usize) -> bool {
         self.0.get(index).is_none_or(|tail| *tail >= MANY)
     }
@@ -72,7 +74,8 @@ impl Tails {
     }
 }
 
-/// Moves the operations of those `fields` that have many versions outside of segments. `thread` is whose commit it is.
+/// Moves the operations of those `fields` that have many versions outside of segments. `thread` is the thread of the
+/// commit.
 pub(crate) fn gather(
     connection: &Connection,
     thread: i64,
@@ -85,7 +88,8 @@ pub(crate) fn gather(
         let Some(version) = version.filter(|_| tails.may_be_long(index)) else { continue };
         let run = match rows.back(connection, version) {
             Ok(run) => run,
-            // Whoever reads what is damaged is told. Who writes goes on, and looks again after as many versions.
+            // Readers of the damaged row receive an error. The writer continues, and tries again after as many
+            // versions.
             Err(StoreError::Corrupt { .. }) => {
                 tails.set(index, 0);
                 continue;
@@ -106,7 +110,7 @@ pub(crate) fn gather(
 #[derive(Default)]
 struct Rows(BTreeMap<i64, Row>);
 
-/// A row's part about versions.
+/// The part of a row that describes versions.
 struct Row {
     parent: Option<i64>,
     fields: Option<String>,
@@ -118,22 +122,22 @@ struct Row {
 struct Held {
     field: FieldId,
     prev: Option<Version>,
-    /// As JSON; none in a segment.
+    /// The operations as JSON; empty if they are in a segment.
     ops: Vec<String>,
     part: Option<Part>,
 }
 
-/// Versions of a field that go on from each other.
+/// Consecutive versions of a field.
 #[derive(Default)]
 struct Run {
-    /// From newer to older.
+    /// The versions from newer to older.
     versions: Vec<Version>,
     /// The version before the oldest.
     base: Option<Version>,
 }
 
 impl Rows {
-    /// The versions from `last` back to the one before which there is a segment, a whole value, or nothing.
+    /// Returns the versions from `last` back to the first one that follows a segment, a whole value, or nothing.
     fn back(&mut self, connection: &Connection, last: Version) -> Result<Run, StoreError> {
         let mut run = Run { versions: Vec::new(), base: Some(last) };
         let mut next = Some(last);
@@ -162,7 +166,7 @@ impl Rows {
         Ok(run)
     }
 
-    /// Moves the operations of a run that ends with `last`.
+    /// Moves the operations of the run of versions that ends with `last`.
     fn gather(
         &mut self,
         connection: &Connection,
@@ -210,7 +214,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Moves the operations of a version into a segment, in which it is the one at `position`.
+    /// Moves the operations of a version into a segment, at the index `position`.
     fn take_in(
         &mut self,
         connection: &Connection,
@@ -248,8 +252,8 @@ impl Rows {
         held.expect("the version was found in the row")
     }
 
-    /// Stores the segments, and the rows whose operations were moved there. The rows go first: the segments take the
-    /// pages that they leave.
+    /// Stores the segments and the rows whose operations were moved there. The rows are removed first, so that the
+    /// segments use the pages that they free.
     fn replace(&self, connection: &Connection, segments: &[Segment]) -> Result<(), StoreError> {
         let changed = self.0.iter().filter(|(_, row)| row.is_changed).map(|(seq, _)| *seq);
         let taken_out = neighbours(changed).into_iter();
@@ -275,7 +279,7 @@ impl Rows {
     }
 }
 
-/// The ranges that some rising numbers make up.
+/// Returns the ranges that ascending numbers form.
 fn neighbours(numbers: impl Iterator<Item = i64>) -> Vec<RangeInclusive<i64>> {
     let mut ranges: Vec<RangeInclusive<i64>> = Vec::new();
     for number in numbers {
@@ -322,7 +326,7 @@ impl Row {
 }
 
 impl Run {
-    /// Takes in a version; returns the one before it, unless the run begins here.
+    /// Adds a version; returns the one before it, unless the run begins here.
     fn take(&mut self, row: &Row, version: Version) -> Result<Option<Version>, StoreError> {
         let damaged = |reason| corrupt(format_args!("checkpoint row {}", version.seq), reason);
         let held = row.change(version.field).ok_or_else(|| damaged("a version is missing"))?;
@@ -340,14 +344,14 @@ impl Run {
 }
 
 impl Held {
-    /// Returns `true` if its operations are not to be moved: they are in a segment already, or give the whole value.
+    /// Returns `true` if its operations are not moved: they are in a segment already, or set the whole value.
     fn is_beginning(&self) -> bool {
         let first = self.ops.first().and_then(|op| operand(op));
         self.part.is_some() || first.is_none_or(|(name, _)| matches!(name, "set" | "set_body"))
     }
 }
 
-/// The version before a segment, with the weight that the segment continues from.
+/// The version before a segment, with the weight from which the segment continues.
 struct Before {
     version: Option<Version>,
     weight: i64,
@@ -369,7 +373,8 @@ impl Before {
 }
 
 impl Segment {
-    /// Keeps the value at `last`, the newest of its versions, if that is smaller than what it is folded from.
+    /// Stores the whole value at `last`, the newest version of the segment, if it is smaller than the operations that
+    /// are folded to it.
     fn weigh(&mut self, connection: &Connection, last: Version) -> Result<(), StoreError> {
         let value = match versions::value(connection, last, &mut versions::Rows::default()) {
             Ok(Some(value)) => value,
@@ -386,19 +391,19 @@ impl Segment {
     }
 }
 
-/// The name and the operand of a stored operation.
+/// Returns the name and the operand of a stored operation.
 fn operand(op: &str) -> Option<(&str, &str)> {
     let (name, operand) = op.strip_prefix("{\"")?.split_once("\":")?;
     Some((name, operand.strip_suffix('}')?))
 }
 
-/// The items that a stored operation adds to a list.
+/// Returns the items that a stored operation adds to a list.
 fn items(op: &str) -> Option<&str> {
     let items = operand(op).filter(|(name, _)| *name == "extend")?.1.strip_prefix('[')?.strip_suffix(']')?;
     Some(items.trim()).filter(|items| !items.is_empty())
 }
 
-/// The long text that a stored operation refers to.
+/// Returns the id of the long text to which a stored operation refers.
 fn body(op: &str) -> Option<i64> {
     operand(op).filter(|(name, _)| name.ends_with("_body"))?.1.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Checkpoints by their ids: the table `locator`, and the newest that are not in it yet.
+//! Finds checkpoints by their ids: the table `locator`, and the newest rows, which are not in it yet.
 
 use rusqlite::{OptionalExtension, params};
 use superstep_core::checkpoint::StoreError;
@@ -9,13 +9,14 @@ use crate::connection::Connection;
 use crate::error::{corrupt, sqlite};
 use crate::history::rows::CheckpointRow;
 
-/// Ids are entered into the locator so many at a time (the statements below say the same number): an index
-/// that every commit had to touch would be a third of what a commit writes. Until then a checkpoint is found
-/// among the newest.
+/// The number of ids that are entered into the locator at once (the statements below contain the same number). An index
+/// that every commit updates would cause a third of the writes of a commit. Until its id is entered, a checkpoint is
+/// found among the newest rows.
 pub(crate) const LOCATE_EVERY: i64 = 64;
 
 impl CheckpointRow {
-    /// Where the checkpoint named `id` is: in the locator, or among the newest that are not in it yet.
+    /// Returns the position of the checkpoint with this `id`, from the locator or from the newest rows, which are not
+    /// in it yet.
     pub(crate) fn seq_of(connection: &Connection, id: CheckpointId) -> Result<Option<i64>, StoreError> {
         let located = find(connection, "SELECT seq FROM locator WHERE id = ?", id);
         if let Ok(Some(seq)) = located {
@@ -27,8 +28,8 @@ impl CheckpointRow {
                       WHERE seq > (SELECT max(seq) FROM checkpoint) / 64 * 64 AND id = ?";
         let found = match find(connection, newest, id) {
             Err(damaged @ StoreError::Corrupt { .. }) => {
-                // No checkpoint is newer than all heads. Which is damaged is not known, and so not whether it is this
-                // one.
+                // All checkpoints are at most as new as the newest head. It is unknown which row is damaged, and so if
+                // it is this checkpoint's.
                 let last = connection.query_row("SELECT max(head) FROM thread", [], |row| row.get(0));
                 let found =
                     newest_one_by_one(connection, last.map_err(sqlite)?)?.find(|(_, held)| *held == id);
@@ -36,11 +37,11 @@ impl CheckpointRow {
             }
             found => found,
         }?;
-        // Of one that is not among the newest only the locator knows.
+        // Older checkpoints are only in the locator.
         found.map_or(located, |seq| Ok(Some(seq)))
     }
 
-    /// The greatest id of all.
+    /// Returns the greatest id of all checkpoints.
     pub(crate) fn newest_id(connection: &Connection, last: i64) -> Result<Option<CheckpointId>, StoreError> {
         let mut newest = connection
             .prepare_cached(
@@ -48,12 +49,12 @@ impl CheckpointRow {
                  SELECT max(id) FROM checkpoint WHERE seq > ? / 64 * 64)",
             )
             .map_err(sqlite)?;
-        // Where one of the newest is damaged nobody writes: SQLite ends a transaction that has met malformed pages.
+        // If one of the newest rows is damaged, writing fails: SQLite ends a transaction that has read malformed pages.
         let newest: Option<[u8; 16]> = newest.query_row([last], |row| row.get(0)).map_err(sqlite)?;
         Ok(newest.map(|bytes| CheckpointId(Uuid::from_bytes(bytes))))
     }
 
-    /// Enters the checkpoints up to `seq` into the locator, when a batch of them is full.
+    /// Enters the checkpoints up to `seq` into the locator, if they complete a batch.
     pub(crate) fn locate(connection: &Connection, seq: i64) -> Result<(), StoreError> {
         if seq % LOCATE_EVERY != 0 {
             return Ok(());
@@ -74,7 +75,7 @@ fn find(connection: &Connection, sql: &str, id: CheckpointId) -> Result<Option<i
     find.query_row([id.0.as_bytes()], |row| row.get(0)).optional().map_err(sqlite)
 }
 
-/// The checkpoints up to `last` that are not in the locator, without those that are damaged.
+/// Returns the checkpoints up to `last` that are not in the locator, except damaged ones.
 fn newest_one_by_one(
     connection: &Connection,
     last: i64,

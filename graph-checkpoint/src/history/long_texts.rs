@@ -15,11 +15,11 @@ use crate::error::{corrupt, sqlite};
 use crate::history::manifest::Bodies;
 use crate::limited::{too_large, undecoded};
 
-/// The table `body`, by BLAKE3 of the text.
+/// The table `body`, indexed by the BLAKE3 hash of the text.
 pub(crate) struct BodyTable<'c>(pub(crate) &'c Connection);
 
-/// The checksum of a row. A plain text is checked by its hash; the hash of an encrypted one is another secret's. In a
-/// file that is encrypted in part only there are both.
+/// Returns the checksum of a row. For a plain text it covers the hash; the hash of an encrypted text depends on a
+/// secret. A file that is only partly encrypted has both kinds.
 pub(crate) fn sum(id: i64, hash: &[u8], stored: &LongText<'_>) -> i64 {
     let sealed = |bytes| Checksum::of("sealed body").int(id).bytes(hash).bytes(bytes).finish();
     match stored {
@@ -29,11 +29,11 @@ pub(crate) fn sum(id: i64, hash: &[u8], stored: &LongText<'_>) -> i64 {
     }
 }
 
-/// The long texts, with the bytes that each takes.
+/// Selects the long texts with their sizes in bytes.
 pub(crate) const BODY_BYTES: &str =
     "SELECT id, octet_length(text) + coalesce(octet_length(sealed), 0) FROM body";
 
-/// Where a long text belongs.
+/// Returns the cell of a long text.
 pub(crate) fn cell(id: i64) -> Cell {
     Cell::of("body", "text").named(id).int(id)
 }
@@ -79,24 +79,24 @@ impl Bodies for BodyTable<'_> {
     }
 }
 
-/// The long texts that are read for one checkpoint after the other: one that is named often is held once.
+/// The long texts that are read for successive checkpoints; each is held once, even if several checkpoints refer to it.
 #[derive(Default)]
 pub(crate) struct HeldBodies(RefCell<HashMap<i64, Json>>);
 
 impl HeldBodies {
-    /// Those of the checkpoint in the row `seq`.
+    /// Returns the long texts of the checkpoint in the row `seq`.
     pub(crate) fn of<'c>(&'c self, connection: &'c Connection, seq: i64) -> CheckpointBodies<'c> {
         let left = Counter::new(connection.limits().most_bytes());
         CheckpointBodies { table: BodyTable(connection), held: self, seq, left, counted: RefCell::default() }
     }
 }
 
-/// The long texts of one checkpoint, which together are no longer than a record may be.
+/// The long texts of one checkpoint. Together they do not exceed the maximum size of a record.
 pub(crate) struct CheckpointBodies<'c> {
     table: BodyTable<'c>,
     held: &'c HeldBodies,
     seq: i64,
-    /// The bytes that further long texts may take.
+    /// The number of bytes that further long texts may have.
     left: Counter<usize>,
     counted: RefCell<HashSet<i64>>,
 }

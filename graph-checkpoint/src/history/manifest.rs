@@ -1,6 +1,6 @@
 //! A checkpoint as JSON text, and back.
 //!
-//! Written by hand, because values are JSON text already: they are copied, not encoded again. Read by serde.
+//! The encoder is written by hand, because values are JSON text already: it copies them. The decoder uses serde.
 //!
 //! ```text
 //! changes   [{"field":0,"prev":12,"ops":[{"extend":["a"]}]}, …]     prev: the checkpoint with the version
@@ -9,16 +9,16 @@
 //!            "next":[{"node":"m","cause":{"tasks":[0]}}], "joins":[…], "kept":[…], "metadata":{…}}
 //! ```
 //!
-//! In both, `x_body` in the place of `x` is a text that is kept in the table `body`.
+//! In both, `x_body` instead of `x` refers to a text in the table `body`.
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::state::{FieldId, Json};
 
-/// Every so many checkpoints of a branch, and wherever its schema changes, the whole map from field to version
-/// is stored.
+/// The number of checkpoints of a branch between two whole maps from field to version. A whole map is also stored when
+/// the schema changes.
 pub const MAP_EVERY: u32 = 64;
 
-/// Where a field's version is: in the changes of a checkpoint, under the field's id in that one's schema.
+/// The location of a field's version: the changes of a checkpoint, under the field's id in that checkpoint's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) seq: i64,
@@ -28,12 +28,12 @@ pub(crate) struct Version {
 /// The map from field to version at one checkpoint.
 pub(crate) type Fields = Vec<Option<Version>>;
 
-/// Keeps and finds long texts.
+/// Stores and loads long texts.
 pub(crate) trait Bodies {
     fn keep(&self, text: &str) -> Result<i64, StoreError>;
     fn find(&self, id: i64) -> Result<Json, StoreError>;
 
-    /// Takes in that so many bytes were found in another place. Whoever reads one text only takes what there is.
+    /// Counts bytes that were read elsewhere against the limit. An implementation that reads single texts has no limit.
     fn count(&self, _bytes: usize) -> Result<(), StoreError> {
         Ok(())
     }

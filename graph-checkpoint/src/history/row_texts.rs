@@ -1,4 +1,4 @@
-//! The texts of a checkpoint's row, on their way in and out of its columns.
+//! The texts of a checkpoint's row: encrypted for its columns, and decrypted from them.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::error::sqlite;
 use crate::error::{corrupt, mismatch};
 use crate::history::rows::{Changed, CheckpointRow};
 
-/// The columns of a row that are read to find what it refers to.
+/// The columns of a row that may refer to other rows.
 pub(crate) const REFERRING: &str =
     "seq, id, parent, thread, run, step, source, schema, topology, changes, manifest";
 
@@ -28,27 +28,27 @@ pub(crate) struct Stored<'t> {
     pub(crate) manifest: Cow<'t, str>,
 }
 
-/// The changes of the row that takes a place in the store's order, and says nothing. It is never encrypted.
+/// The changes of an empty row, which only occupies a position in the store's order. They are never encrypted.
 pub(crate) const NO_CHANGES: &str = "[]";
-/// Its manifest.
+/// The manifest of an empty row.
 pub(crate) const NO_MANIFEST: &str = "{}";
 
 impl Changed<'_> {
-    /// Where the texts of a row's changes and of its map belong.
+    /// Returns the cell of a row's changes or of its map.
     pub(crate) fn cell(column: &'static str, seq: i64, parent: Option<i64>) -> Cell {
         Cell::of("checkpoint", column).named(seq).int(seq).optional_int(parent)
     }
 }
 
 impl CheckpointRow {
-    /// Where the manifest belongs: to all that the row says beside it.
+    /// Returns the cell of the manifest, which includes all other columns of the row.
     pub(crate) fn manifest_cell(&self) -> Cell {
         let (numbers, ids) = self.identity();
         let cell = Cell::of("checkpoint", "manifest").named(self.seq);
         cell.bytes(&numbers).bytes(&ids).optional_int(self.parent)
     }
 
-    /// The row's texts as they are to be stored.
+    /// Returns the stored form of the row's texts.
     pub(crate) fn store<'t>(
         &self,
         connection: &Connection,
@@ -59,8 +59,8 @@ impl CheckpointRow {
         self.each(changes, fields, manifest, |text, cell| connection.encrypt(text, cell))
     }
 
-    /// The changes and the manifest of a row of [`REFERRING`], which nobody has checked: what they refer to is looked
-    /// for also where they are damaged.
+    /// Returns the changes and the manifest of a row of [`REFERRING`] without checking them, so that references are
+    /// found even in damaged texts.
     pub(crate) fn unchecked<'r>(
         connection: &Connection,
         row: &'r Row<'_>,
@@ -73,7 +73,7 @@ impl CheckpointRow {
         found.open(connection, changes, None, manifest).map(|texts| [texts.changes, texts.manifest])
     }
 
-    /// The row's texts, as they were before they were stored.
+    /// Returns the plain form of the row's texts.
     pub(crate) fn open<'t>(
         &self,
         connection: &Connection,
@@ -84,7 +84,7 @@ impl CheckpointRow {
         self.each(changes, fields, manifest, |text, cell| connection.decrypt(text, cell))
     }
 
-    /// Does to each text what is done to that of its cell.
+    /// Applies a function to each text and its cell.
     fn each<'t>(
         &self,
         changes: &'t str,
@@ -103,7 +103,7 @@ impl CheckpointRow {
         })
     }
 
-    /// The row at `seq` with its texts as they are stored, checked by their checksums.
+    /// Reads the row at `seq` with its stored texts, and checks its checksums.
     #[cfg(feature = "encryption")]
     pub(crate) fn stored(connection: &Connection, seq: i64) -> Result<(Self, Stored<'static>), StoreError> {
         let sql = format!("SELECT {REFERRING}, fields, sum, changes_sum FROM checkpoint WHERE seq = ?");
@@ -122,7 +122,7 @@ impl CheckpointRow {
         Ok((found, texts))
     }
 
-    /// Stores other texts in the row.
+    /// Replaces the texts of the row.
     #[cfg(feature = "encryption")]
     pub(crate) fn replace(&self, connection: &Connection, texts: &Stored<'_>) -> Result<(), StoreError> {
         let Stored { changes, fields, manifest } = texts;

@@ -1,4 +1,4 @@
-//! The rows of threads and checkpoints: read with their checksums checked.
+//! The rows of threads and checkpoints. Checksums are checked when a row is read.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -51,7 +51,7 @@ impl ThreadRow {
         rows.map(|row| row.map_err(sqlite)?).collect()
     }
 
-    /// All but those that are damaged.
+    /// Returns all rows except damaged ones.
     pub(crate) fn readable(connection: &Connection) -> Result<Vec<Self>, StoreError> {
         let mut all = connection
             .prepare_cached("SELECT id, name, graph, head, sum FROM thread ORDER BY name")
@@ -68,9 +68,9 @@ impl ThreadRow {
         Ok(readable)
     }
 
-    /// The rows of a thread and of those below it, by name, and of no other.
+    /// Returns the rows of a thread and of the threads below it, by name.
     pub(crate) fn on_or_below(connection: &Connection, name: &ThreadId) -> Result<Vec<Self>, StoreError> {
-        // What is below has the byte 1f behind the name.
+        // The names of threads below it continue with the byte 1f.
         let mut all = connection
             .prepare_cached(
                 "SELECT id, name, graph, head, sum FROM thread WHERE name = ?1 \
@@ -82,7 +82,7 @@ impl ThreadRow {
         rows.map(|row| row.map_err(sqlite)?).collect()
     }
 
-    /// Gives the thread another name and another head.
+    /// Changes the name and the head of the thread.
     pub(crate) fn rename(
         &self,
         connection: &Connection,
@@ -118,7 +118,7 @@ impl ThreadRow {
     }
 }
 
-/// The columns of a row of `checkpoint` that are numbers and ids.
+/// The numeric and id columns of a row of `checkpoint`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckpointRow {
     pub(crate) seq: i64,
@@ -132,13 +132,13 @@ pub(crate) struct CheckpointRow {
     pub(crate) topology: i64,
 }
 
-/// The same, with the manifest.
+/// A checkpoint's row with its manifest.
 pub(crate) struct Manifested {
     pub(crate) row: CheckpointRow,
     pub(crate) manifest: String,
 }
 
-/// The columns of a row that hold versions.
+/// The columns of a row that contain versions.
 pub(crate) struct Changed<'r> {
     pub(crate) parent: Option<i64>,
     pub(crate) changes: &'r str,
@@ -156,7 +156,7 @@ fn source_code(source: Source) -> i64 {
 }
 
 impl CheckpointRow {
-    /// The ids and numbers of the row, beside its parent.
+    /// Returns the ids and numbers of the row, except its parent.
     pub(crate) fn identity(&self) -> ([u8; 48], [u8; 32]) {
         let mut ids = [0; 32];
         ids[..16].copy_from_slice(self.id.0.as_bytes());
@@ -170,7 +170,7 @@ impl CheckpointRow {
         (bytes, ids)
     }
 
-    /// The checksum over everything but the changes.
+    /// Returns the checksum of everything except the changes.
     pub(crate) fn sum(&self, manifest: &str) -> i64 {
         let (numbers, ids) = self.identity();
         let sum = Checksum::of("checkpoint").bytes(&numbers).bytes(&ids);
@@ -203,7 +203,7 @@ impl CheckpointRow {
         Ok(())
     }
 
-    /// Reads the row at `seq` and hands its manifest, which is checked, to `with`.
+    /// Reads the row at `seq` and passes its manifest, after its checksum was checked, to `with`.
     pub(crate) fn visit<T>(
         connection: &Connection,
         seq: i64,
@@ -220,8 +220,8 @@ impl CheckpointRow {
         found.ok_or_else(|| corrupt(format_args!("checkpoint row {seq}"), "the row is missing"))
     }
 
-    /// Visits the threads that come after a name, by name, with their heads, in one query: `visit` gets the thread's
-    /// row, reads the head's only where it wants to, and says whether to go on.
+    /// Visits the threads after a name, in the order of names, with their heads, in one query. `visit` receives the
+    /// thread's row, reads the head's row only if it needs it, and returns `true` to continue.
     pub(crate) fn heads(
         connection: &Connection,
         after: Option<&ThreadId>,
@@ -255,7 +255,7 @@ impl CheckpointRow {
         Ok(())
     }
 
-    /// Visits the row at `from`, and then always the older one that `visit` names.
+    /// Visits the row at `from`, and then each older row that `visit` returns.
     pub(crate) fn descend(
         connection: &Connection,
         from: i64,
@@ -269,7 +269,7 @@ impl CheckpointRow {
         })
     }
 
-    /// The columns that a row begins with.
+    /// Reads the first columns of a row.
     pub(crate) fn header(row: &Row<'_>, seq: i64) -> Result<Self, StoreError> {
         let place = format_args!("checkpoint row {seq}");
         Ok(Self {
@@ -304,7 +304,7 @@ impl CheckpointRow {
         if sum != found.sum(manifest) {
             return Err(mismatch(place));
         }
-        // A parent is always older: so no walk goes round.
+        // A parent is always older, so no walk can form a cycle.
         if found.parent.is_some_and(|parent| parent >= seq) {
             return Err(corrupt(place, "its parent is not older"));
         }
@@ -350,7 +350,7 @@ impl Changed<'_> {
         sum.text(changes).optional_text(fields).finish()
     }
 
-    /// Visits the changes at `from`, and then always those of the older checkpoint that `visit` names.
+    /// Visits the changes at `from`, and then those of each older checkpoint that `visit` returns.
     pub(crate) fn descend(
         connection: &Connection,
         from: i64,
@@ -379,10 +379,10 @@ impl Changed<'_> {
     }
 }
 
-/// The number of rows of other branches that are stepped over before the next row is looked up instead.
+/// The maximum number of rows of other branches that are skipped before the next row is looked up instead.
 const STEPPED_OVER: usize = 8;
 
-/// Visits rows of `checkpoint` from newer to older with one statement, whose first column is `seq`: the next
+/// Visits rows of `checkpoint` from newer to older with one statement, whose first column is `seq`, because the next
 /// row is nearly always near.
 fn descend(
     connection: &Connection,
@@ -397,7 +397,7 @@ fn descend(
         let mut stepped_over = 0;
         let mut is_near = false;
         while let Some(row) = match rows.next() {
-            // What is on the way to it is another's, and damaged.
+            // A damaged row of another branch lies between: look the next row up.
             Err(_) if is_near => continue 'look_up,
             row => row.map_err(sqlite)?,
         } {

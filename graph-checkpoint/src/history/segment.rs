@@ -8,12 +8,12 @@
 //! … ◄─prev─ [ operations of v1 | of v2 | … | of v64 ] ◄── v64 ◄──prev── v65
 //! ```
 //!
-//! The rows of the versions then say where in the segment their operations are. A reader of v65 reads the segment as a
-//! whole and steps over 64 rows; a reader of v2 reads what there is of the segment up to v2. The operations are moved
-//! and not copied, in the transaction of a commit, so a list is stored once, and the value at every version stays what
-//! it was.
+//! The rows of the versions then contain the positions of their operations in the segment. A reader of v65 reads the
+//! segment as a whole and skips 64 rows; a reader of v2 reads the part of the segment up to v2. The operations are
+//! moved, not copied, in the transaction of a commit, so a list is stored once, and the value at every version is
+//! unchanged.
 //!
-//! Operations that overwrite one another add up to more than the value that they come to. Then the segment also has the
+//! Operations that overwrite one another may be larger than their folded value. Then the segment also contains the
 //! whole value at its end, and a reader of newer versions needs nothing older.
 
 use std::borrow::Cow;
@@ -32,14 +32,14 @@ use crate::history::decode::StoredOp;
 use crate::history::manifest::{Bodies, Version};
 use crate::limited::{too_large, undecoded};
 
-/// The placeholder whose field is stored where there is no version.
+/// The placeholder that is stored if there is no previous version.
 const NO_VERSION: Version = Version { seq: 0, field: FieldId(0) };
 
-/// Where a version's operations are.
+/// The location of a version's operations in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) segment: i64,
-    /// Which of the versions in the segment it is.
+    /// The index of the version in the segment.
     pub(crate) version: usize,
 }
 
@@ -53,21 +53,21 @@ pub(crate) struct Segment {
     pub(crate) prev: Option<Version>,
     /// The number of versions whose operations are in it.
     pub(crate) versions: i64,
-    /// Where each operation ends in the text, as a list; less than zero where the version has another one.
+    /// The end of each operation in the text, as a list; negative if another operation of the same version follows.
     pub(crate) ends: String,
     /// `true` if all operations add items to a list.
     pub(crate) is_list: bool,
-    /// The bytes of operations since the last whole value, those of this segment included.
+    /// The size in bytes of the operations since the last whole value, including this segment.
     pub(crate) weight: i64,
-    /// From which weight on it is worth finding out whether the whole value is smaller.
+    /// The weight from which the size of the whole value is computed and compared with it.
     pub(crate) due: i64,
     /// The operation that sets the whole value at the last version.
     pub(crate) whole: Option<String>,
-    /// The operations, with commas between them; of those that add to a list, only the items.
+    /// The operations, separated by commas; for operations that extend a list, only the items.
     pub(crate) text: String,
 }
 
-/// A segment that adds items to a list, up to its end. Its text is read when it is folded, straight into the list.
+/// A segment that extends a list, up to its end. Its text is read when it is folded, directly into the list.
 #[derive(Debug)]
 pub(crate) struct ListSegment {
     id: i64,
@@ -78,8 +78,8 @@ pub(crate) struct ListSegment {
 }
 
 impl ListSegment {
-    /// Returns the segment of `part` if all of it adds items to a list and `part` is its last version. Its checksum is
-    /// checked when it is folded.
+    /// Returns the segment of `part` if all of its operations extend a list and `part` is its last version. Its
+    /// checksum is checked when it is folded.
     pub(crate) fn find(connection: &Connection, part: Part) -> Result<Option<Self>, StoreError> {
         let sql = "SELECT prev, prev_field, octet_length(text) FROM segment \
                    WHERE id = ? AND versions = ? AND is_list AND whole IS NULL";
@@ -96,7 +96,7 @@ impl ListSegment {
         found.optional().map_err(sqlite)
     }
 
-    /// Adds its items to the list.
+    /// Adds the items of the segment to the list.
     pub(crate) fn fold(&self, connection: &Connection, fold: &mut Fold) -> Result<(), StoreError> {
         Segment::read(connection, self.id, |found, _, text| {
             let text = connection.decrypt_part(text, || found.cell("text"))?;
@@ -105,14 +105,14 @@ impl ListSegment {
     }
 }
 
-/// The texts of a segment as they are stored.
+/// The texts of a segment, as they are stored.
 #[cfg(feature = "encryption")]
 pub(crate) struct StoredTexts {
     pub(crate) whole: Option<String>,
     pub(crate) text: String,
 }
 
-/// Where an operation is in the text of a segment, and which version's it is.
+/// The position of an operation in the text of a segment, and its version.
 #[derive(Clone, Copy)]
 struct OpPlace {
     version: usize,
@@ -120,7 +120,7 @@ struct OpPlace {
     to: usize,
 }
 
-/// The columns of a row but its checksum.
+/// The columns of a row, except its checksum.
 pub(crate) const SEGMENT: &str =
     "id, thread, prev, prev_field, versions, ends, is_list, weight, due, whole, text";
 
@@ -133,7 +133,7 @@ impl Segment {
         })
     }
 
-    /// The row without its texts, and those as they are stored, checked by their checksum.
+    /// Reads the row without its texts, and its stored texts, and checks its checksum.
     #[cfg(feature = "encryption")]
     pub(crate) fn stored(connection: &Connection, id: i64) -> Result<(Self, StoredTexts), StoreError> {
         Self::read(connection, id, |found, whole, text| {
@@ -141,7 +141,7 @@ impl Segment {
         })
     }
 
-    /// Reads the row, of which `take` is given the texts, as they are stored, and all else.
+    /// Reads the row, and passes the stored texts and all other columns to `take`.
     fn read<T>(
         connection: &Connection,
         id: i64,
@@ -163,8 +163,8 @@ impl Segment {
         take(found, whole, text)
     }
 
-    /// The texts of a row of [`SEGMENT`], which nobody has checked: what they refer to is looked for also where they
-    /// are damaged.
+    /// Returns the texts of a row of [`SEGMENT`] without checking them, so that references are found even in damaged
+    /// texts.
     pub(crate) fn unchecked<'r>(
         connection: &Connection,
         row: &'r Row<'_>,
@@ -174,7 +174,7 @@ impl Segment {
         Ok([connection.decrypt(text, || found.cell("text"))?, whole.unwrap_or_default()])
     }
 
-    /// The columns before the texts.
+    /// Reads the columns before the texts.
     fn header(row: &Row<'_>) -> Result<Self, StoreError> {
         let prev: Option<i64> = row.get(2).map_err(sqlite)?;
         let field: u16 = row.get(3).map_err(sqlite)?;
@@ -192,7 +192,7 @@ impl Segment {
         })
     }
 
-    /// Where a text of it belongs: to all that the row says beside its texts.
+    /// Returns the cell of one of its texts, which includes all other columns of the row.
     pub(crate) fn cell(&self, column: &'static str) -> Cell {
         let cell = Cell::of("segment", column).named(self.id).int(self.id).int(self.thread);
         let cell = cell.optional_int(self.prev.map(|prev| prev.seq));
@@ -201,7 +201,7 @@ impl Segment {
         cell.int(self.weight).int(self.due)
     }
 
-    /// The checksum of the row with these texts.
+    /// Returns the checksum of the row with these texts.
     pub(crate) fn sum(&self, whole: Option<&str>, text: &str) -> i64 {
         let prev = self.prev.unwrap_or(NO_VERSION);
         let sum = Checksum::of("segment").int(self.id).int(self.thread);
@@ -236,7 +236,7 @@ impl Segment {
         insert.execute(values).map(drop).map_err(sqlite)
     }
 
-    /// The id that the next one gets.
+    /// Returns the id of the next segment.
     pub(crate) fn next_id(connection: &Connection) -> Result<i64, StoreError> {
         let mut last = connection
             .prepare_cached("SELECT max(seq) FROM sqlite_sequence WHERE name = 'segment'")
@@ -245,12 +245,12 @@ impl Segment {
         Ok(last.unwrap_or(0) + 1)
     }
 
-    /// Returns `true` if `part` is its last version.
+    /// Returns `true` if `part` is the last version of the segment.
     pub(crate) fn ends_with(&self, part: Part) -> bool {
         i64::try_from(part.version).is_ok_and(|version| version + 1 == self.versions)
     }
 
-    /// The operation that sets the whole value, where there is one for the version at `part`.
+    /// Returns the operation that sets the whole value, if there is one for the version at `part`.
     pub(crate) fn whole_at(&self, part: Part) -> Result<Option<StoredOp>, StoreError> {
         let whole = self.whole.as_ref().filter(|_| self.ends_with(part));
         whole.map(|whole| serde_json::from_str(whole).map_err(|error| self.damaged(error))).transpose()
@@ -275,14 +275,14 @@ impl Segment {
         }
     }
 
-    /// The operations of the version at `part`.
+    /// Returns the operations of the version at `part`.
     pub(crate) fn of(&self, part: Part) -> Result<Vec<StoredOp>, StoreError> {
         let places = self.places()?.filter(|place| place.version == part.version);
         let ops: Vec<StoredOp> = places.map(|place| self.op(&place)).collect::<Result<_, _>>()?;
         if ops.is_empty() { Err(self.lacks(part)) } else { Ok(ops) }
     }
 
-    /// Returns operations that amount to the versions up to the one at `part`.
+    /// Returns operations that are equivalent to all versions up to the one at `part`.
     pub(crate) fn up_to(&self, part: Part) -> Result<Vec<StoredOp>, StoreError> {
         let whole = self.whole_at(part)?;
         if whole.is_some() {
@@ -292,7 +292,8 @@ impl Segment {
         places.map(|place| self.op(&place)).collect()
     }
 
-    /// Checks that it has as many versions as it says, that their operations can be read, and that they fill the text.
+    /// Checks that the segment has the stated number of versions, that their operations can be decoded, and that they
+    /// fill the text.
     pub(crate) fn check(&self, bodies: &impl Bodies) -> Result<(), StoreError> {
         let mut last = None;
         for place in self.places()? {
@@ -308,7 +309,7 @@ impl Segment {
         self.whole_at(last)?.map_or(Ok(()), |whole| whole.resolve(bodies).map(drop))
     }
 
-    /// Where the operations are in the text.
+    /// Returns the positions of the operations in the text.
     fn places(&self) -> Result<impl Iterator<Item = OpPlace>, StoreError> {
         let ends: Vec<i64> = serde_json::from_str(&self.ends).map_err(|error| self.damaged(error))?;
         let mut next = OpPlace { version: 0, from: 0, to: 0 };
@@ -346,20 +347,20 @@ impl Segment {
     }
 }
 
-/// Segments that were read, so that a walk over many checkpoints reads each once.
+/// Segments that were read, so that a walk over many checkpoints reads each only once.
 #[derive(Default)]
 pub(crate) struct Segments(VecDeque<Segment>);
 
-/// The number of segments held in memory: as many as the fields of a state that grow at the same time.
+/// The maximum number of segments in memory: enough for the fields of a state that grow at the same time.
 const HELD: usize = 16;
 
 impl Segments {
-    /// The operations of the version at `part`.
+    /// Returns the operations of the version at `part`.
     pub(crate) fn ops(&mut self, connection: &Connection, part: Part) -> Result<Vec<StoredOp>, StoreError> {
         self.get(connection, part.segment)?.of(part)
     }
 
-    /// The version before all that are in the segment of `part`, which has that one.
+    /// Returns the version before the segment that contains `part`.
     pub(crate) fn lookup(
         &mut self,
         connection: &Connection,

@@ -1,4 +1,4 @@
-//! Rows of checkpoints that get their changes in another form.
+//! Rewrites rows of checkpoints with their changes in another form.
 
 use std::ops::RangeInclusive;
 
@@ -10,14 +10,15 @@ use crate::connection::Connection;
 use crate::error::sqlite;
 use crate::history::rows::Changed;
 
-/// A row without what it says about versions.
+/// A row without its columns about versions.
 pub(crate) struct TakenOut {
     pub(crate) seq: i64,
     columns: [Value; 9],
 }
 
 impl Changed<'_> {
-    /// Takes the rows with these numbers out, to be put back with the same changes in another form.
+    /// Removes the rows with these numbers and returns them, so that they can be inserted again with the same changes
+    /// in another form.
     pub(crate) fn take_out(
         connection: &Connection,
         rows: RangeInclusive<i64>,
@@ -44,7 +45,7 @@ impl Changed<'_> {
         Ok(found)
     }
 
-    /// Puts a row back with these changes. A row that was only made shorter would leave its page half empty.
+    /// Inserts a row again with these changes. An update that only shortened the row would leave its page half empty.
     pub(crate) fn put_back(&self, connection: &Connection, row: TakenOut) -> Result<(), StoreError> {
         let cell = |column| move || Self::cell(column, row.seq, self.parent);
         let changes = connection.encrypt(self.changes, cell("changes"))?;

@@ -1,4 +1,4 @@
-//! From versions to values: the fold of a version's operations and of all before it.
+//! Computes values: folds the operations of a version and of all versions before it.
 
 use std::collections::HashMap;
 
@@ -14,28 +14,28 @@ use crate::history::rows::Changed;
 use crate::history::segment::{ListSegment, Part, Segment};
 use crate::limited::undecoded;
 
-/// Changes that were read for one field and may hold versions of another, by their rows.
+/// Changes that were read for one field and may contain versions of another, by row.
 #[derive(Default)]
 pub(crate) struct Rows(HashMap<i64, Vec<StoredChange>>);
 
-/// The parts that make up the value at a version, newest first.
+/// The parts of the value at a version, newest first.
 struct Chain {
     links: Vec<Link>,
     limits: SizeLimits,
 }
 
 enum Link {
-    /// The operations of a change: its row, and its position there.
+    /// The operations of a change: its row, and its index there.
     Change(i64, usize),
-    /// Those in a segment, up to a version.
+    /// The operations in a segment, up to a version.
     Segment(Segment, Part),
-    /// All of those in a segment, which add items to a list.
+    /// All operations in a segment, which extend a list.
     List(ListSegment),
-    /// The whole value that a segment has at its end.
+    /// The whole value at the end of a segment.
     Whole(StoredOp),
 }
 
-/// The value at a version, which is no larger than a state may be; `None` where there is none yet.
+/// Returns the value at a version; `None` if there is none yet. Its size is limited to that of a state.
 pub(crate) fn value(
     connection: &Connection,
     last: Version,
@@ -69,7 +69,7 @@ pub(crate) fn value(
 }
 
 impl Chain {
-    /// Adds `version`, which is one of `changes`; returns the one before what was added, if it matters.
+    /// Adds `version`, which is one of `changes`; returns the next version to add, if the value depends on it.
     fn link(
         &mut self,
         connection: &Connection,

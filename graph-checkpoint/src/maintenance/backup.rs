@@ -1,9 +1,9 @@
-//! A copy of a file that may be in use.
+//! Copies a file that may be in use.
 //!
-//! The pages are copied with SQLite's backup, all of them in one step: a step reads one state of the file, so no
-//! commit makes it begin anew, and in write-ahead-log mode no writer waits for it. Several steps would begin anew
-//! after every commit of another program. `VACUUM INTO` would copy one state, too, but row by row through indexes,
-//! which takes longer and fails where a page is damaged; a copy of pages has all that is left.
+//! The pages are copied with SQLite's backup, all of them in one step. One step reads one state of the file, so no
+//! commit makes it start again, and in write-ahead-log mode no writer waits for it. Several steps would start again
+//! after every commit of another program. `VACUUM INTO` would also copy one state, but row by row through indexes,
+//! which takes longer and fails if a page is damaged; a copy of pages preserves all data that is left.
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -21,17 +21,17 @@ use crate::file::file_path::beside;
 use crate::file::header;
 use crate::sqlite_reader::SqliteReader;
 
-/// The treatment of a file that exists where a copy is to be.
+/// The treatment of an existing file at the path of the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and nothing is copied.
+    /// The file stays, and nothing is copied.
     Refuse,
-    /// The copy takes its place, in one moment, if it is a checkpoint file or empty. A link to such a file stays, and
-    /// leads to the copy.
+    /// The copy replaces the file, atomically, if it is a checkpoint file or empty. A symbolic link to such a file
+    /// stays, and its target is replaced.
     Replace,
 }
 
-/// A copy that was made.
+/// The result of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Copied {
     /// Its size in bytes.
@@ -40,15 +40,15 @@ pub struct Copied {
     pub checkpoints: u64,
 }
 
-/// Copies the file `from` to `to`: one consistent state of it, the latest, while programs go on writing to it. The copy
-/// is a checkpoint file of the same format that stands alone; it is there when it is whole and on the disk, and nothing
-/// of it before.
+/// Copies the file `from` to `to`: the latest consistent state, while programs continue to write to the file. The copy
+/// is a complete checkpoint file of the same format. It appears at `to` only once it is complete and synced to disk.
 ///
 /// # Errors
-/// [`MaintenanceError::Exists`] unless `existing` says that it may be replaced; [`MaintenanceError::Foreign`] when
-/// what is there is no checkpoint file; [`StoreError::NewerFormat`] when it is one that a newer version wrote;
-/// [`MaintenanceError::InUse`] when a program has `to` open; [`MaintenanceError::Itself`];
-/// [`MaintenanceError::Unwritable`], and [`MaintenanceError::Store`] when `from` cannot be read.
+/// Returns [`MaintenanceError::Exists`] if there is a file at `to` and `existing` does not allow replacing it;
+/// [`MaintenanceError::Foreign`] if that file is not a checkpoint file; [`StoreError::NewerFormat`] if a newer version
+/// wrote it; [`MaintenanceError::InUse`] if a program has it open; [`MaintenanceError::Itself`] if it is `from`;
+/// [`MaintenanceError::Unwritable`] if the copy cannot be written; and [`MaintenanceError::Store`] if `from` cannot be
+/// read.
 pub fn backup(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -68,7 +68,7 @@ pub fn backup(
     Ok(Copied { bytes, checkpoints })
 }
 
-/// Where the copy is to be written: at `to`, or where a link leads that is there.
+/// Returns the path at which the copy is written: `to`, or the target if `to` is a symbolic link.
 fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Path>, MaintenanceError> {
     let unwritable = |cause| MaintenanceError::Unwritable { path: to.to_owned(), cause };
     let there = match fs::symlink_metadata(to) {
@@ -77,7 +77,7 @@ fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Pa
         Err(error) => return Err(unwritable(error)),
     };
     let place = match &there {
-        // One that leads nowhere stays itself.
+        // A link whose target does not exist stays unchanged.
         Some(there) if there.is_symlink() => fs::canonicalize(to).map_or(Cow::Borrowed(to), Cow::Owned),
         _ => Cow::Borrowed(to),
     };
@@ -88,7 +88,7 @@ fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Pa
     if there.is_some() && existing == Existing::Refuse {
         return Err(MaintenanceError::Exists(to.to_owned()));
     }
-    // A log that is beside it would be taken for that of the copy.
+    // SQLite would use an existing log beside it as the log of the copy.
     if ["-wal", "-journal"].into_iter().any(|end| beside(&place, end).exists()) {
         return Err(MaintenanceError::InUse(to.to_owned()));
     }
@@ -98,8 +98,8 @@ fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Pa
     Ok(place)
 }
 
-/// Checks that replacing `there` loses nothing but a checkpoint file, and none of a newer format, whose content only
-/// the program that made it knows.
+/// Checks that `there` may be replaced: it is a checkpoint file, and not one of a newer format, which this version
+/// cannot check.
 fn check_replaceable(there: &Path, to: &Path) -> Result<(), MaintenanceError> {
     let unwritable = |cause| MaintenanceError::Unwritable { path: to.to_owned(), cause };
     let is = fs::symlink_metadata(there).map_err(unwritable)?;
@@ -116,7 +116,7 @@ fn check_replaceable(there: &Path, to: &Path) -> Result<(), MaintenanceError> {
     }
 }
 
-/// A copy that is not whole yet. It is gone when it is dropped.
+/// An incomplete copy. It is deleted when this is dropped.
 struct Part {
     path: PathBuf,
     /// `true` until the part is renamed. Afterwards another program may have made a file with this name.
@@ -124,7 +124,7 @@ struct Part {
 }
 
 impl Part {
-    /// Makes an empty one under a name that nobody has, neither another copy nor what one left that was killed.
+    /// Creates an empty copy under a unique name, different from other copies and from the remains of interrupted ones.
     fn beside(to: &Path) -> io::Result<Self> {
         let mut number = 0_u32;
         loop {
@@ -137,14 +137,14 @@ impl Part {
         }
     }
 
-    /// Copies the state that `source` reads; returns how many checkpoints it has.
+    /// Copies the state that `source` reads; returns the number of checkpoints in it.
     fn fill(&self, source: &Connection) -> Result<u64, StoreError> {
-        // After another attempt.
+        // An earlier attempt may have left content.
         let emptied = File::create(&self.path).map_err(|error| StoreError::Io(Box::new(error)));
         drop(emptied?);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut target = Connection::open_with_flags(&self.path, flags).map_err(sqlite)?;
-        // It is not there before it is synced as a whole.
+        // The copy needs no journal: it is synced as a whole before it gets its name.
         target.pragma_update(None, "journal_mode", "OFF").map_err(sqlite)?;
         target.pragma_update(None, "synchronous", "OFF").map_err(sqlite)?;
         let count = "SELECT count(*) FROM checkpoint WHERE thread <> 0";
@@ -157,16 +157,16 @@ impl Part {
         }
     }
 
-    /// Gives it the name `to`, once it is on the disk.
+    /// Syncs the copy to disk and gives it the name `to`.
     fn put(mut self, to: &Path, existing: Existing) -> io::Result<()> {
         OpenOptions::new().write(true).open(&self.path)?.sync_all()?;
         match existing {
             Existing::Replace => self.rename(to)?,
-            // A second name, unlike a new one, never takes another file's place.
+            // A hard link, unlike a rename, never replaces an existing file.
             Existing::Refuse => match fs::hard_link(&self.path, to) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
                 Ok(()) => {}
-                // The file system knows no second names.
+                // The file system does not support hard links.
                 Err(_) if to.exists() => return Err(io::ErrorKind::AlreadyExists.into()),
                 Err(_) => self.rename(to)?,
             },
@@ -195,6 +195,6 @@ fn sync_folder(of: &Path) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Elsewhere folders cannot be opened.
+    // On other systems folders cannot be opened.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

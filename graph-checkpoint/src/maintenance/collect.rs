@@ -27,12 +27,12 @@ pub struct Collected {
     pub bodies: u64,
     /// Segments, the operations of many versions in one row, that nothing refers to.
     pub segments: u64,
-    /// Questions, effects and other work that no reader sees: begun on a checkpoint that is not the latest any more, or
-    /// on none that is there.
+    /// Questions, effects and other work that no reader sees, because its checkpoint is no longer the latest or no
+    /// longer exists.
     pub work: u64,
-    /// Entries of the index on ids that lead to nothing, and rows that hold the place of an old deletion.
+    /// Entries of the index on ids that refer to no checkpoint, and empty rows of earlier deletions.
     pub remains: u64,
-    /// The bytes that the texts of all these take.
+    /// The size in bytes of the texts of all these.
     pub bytes: u64,
 }
 
@@ -47,16 +47,16 @@ impl Collected {
 /// A table of work.
 struct Work {
     table: &'static str,
-    /// Which of its rows `w` stand on nothing that is there.
+    /// The SQL condition for rows `w` whose checkpoint does not exist.
     lost: &'static str,
-    /// The column that says how the work ended. Work that did not end counts on the latest checkpoint of its thread
-    /// only.
+    /// The column with the outcome of the work. Work without an outcome is visible only on the latest checkpoint of its
+    /// thread.
     end: Option<&'static str>,
-    /// The bytes of a row's texts.
+    /// The SQL expression for the bytes of a row's texts.
     bytes: &'static str,
 }
 
-/// Results of tasks have no end: they stay to be looked at.
+/// The tables of work. Results of tasks have no outcome column: they are kept, to be inspected.
 const WORK: [Work; 4] = [
     Work { table: "pending", lost: LOST, end: None, bytes: "octet_length(text)" },
     Work {
@@ -84,28 +84,29 @@ const LOST: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
 const PASSED: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)";
 
 impl Work {
-    /// Which of its rows no reader sees.
+    /// Returns the SQL condition for rows that no reader sees.
     fn unseen(&self) -> String {
         let lost = self.lost;
         self.end.map_or_else(|| lost.into(), |end| format!("{lost} OR (w.{end} IS NULL AND {PASSED})"))
     }
 }
 
-/// Places in the store's order that were held by deletions, but for the latest: that keeps its number from being given
-/// twice.
+/// The SQL condition for empty rows of deletions, except the latest: that one prevents its number from being used
+/// again.
 const PLACES: &str = "thread = 0 AND changes = '[]' AND seq < (SELECT max(seq) FROM checkpoint)";
 
-/// Entries of the index on ids that lead to no checkpoint.
+/// The SQL condition for entries of the index on ids that refer to no checkpoint.
 const STRAY: &str = "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = locator.seq)";
 
-/// So many long texts are taken out at a time, so that nobody who writes waits for long.
+/// The maximum number of long texts that are deleted in one transaction, so that writers do not wait for long.
 const AT_A_TIME: usize = 256;
 
-/// Tells what [`collect`] would take out of the file at `path`, which may have any format, without touching it.
+/// Returns the amounts that [`collect`] would delete from the file at `path`, which may have any format. Does not
+/// change the file.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when the file is malformed or what refers to long texts cannot be read, and those of
-/// opening it.
+/// Returns [`StoreError::Corrupt`] if the file is malformed or if rows that refer to long texts cannot be read, and the
+/// errors of opening the file.
 pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, MaintenanceError> {
     let told = SqliteReader::open(file)?.read(|connection| {
         refuse_malformed(connection)?;
@@ -119,16 +120,16 @@ pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, Mainten
     Ok(told)
 }
 
-/// Takes out of the file at `path` what nobody needs. No thread, checkpoint, value or result changes.
+/// Deletes unreferenced data from the file at `path`. No thread, checkpoint, value or result changes.
 ///
-/// Programs may use the file: the work is done in short transactions, and what somebody begins to refer to meanwhile
-/// stays. Schemas and wirings of graphs stay always: they are small, and a program that has just started relies on its
-/// own. The file keeps its size until [`vacuum`](super::vacuum()).
+/// Programs may use the file: the work is done in short transactions, and data that they begin to refer to in the
+/// meantime is kept. Schemas and topologies of graphs are always kept: they are small, and a program that has just
+/// started relies on its own. The file keeps its size until [`vacuum`](super::vacuum()).
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`],
-/// and [`MaintenanceError::Store`], also before anything is written when SQLite finds the file malformed. What was
-/// taken out before stays out.
+/// Returns [`MaintenanceError::Busy`] if other programs wrote for longer than `patience`,
+/// [`MaintenanceError::OlderFormat`], and [`MaintenanceError::Store`], also if SQLite finds the file malformed before
+/// anything is written. Data that was deleted before the error stays deleted.
 pub fn collect(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Collected, MaintenanceError> {
     collect_in(&open(file.into(), Keyless::Refused, patience)?, patience)
 }
@@ -147,13 +148,13 @@ pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<
     Ok(told)
 }
 
-/// Takes out what is stored once for many that refer to it, where nobody does.
+/// Deletes shared data to which nothing refers.
 pub(super) fn collect_unused(
     connection: &Connection,
     told: &mut Collected,
     patience: Duration,
 ) -> Result<(), MaintenanceError> {
-    // What is unused is looked for without a lock, and looked at again with one.
+    // Unused data is searched without a lock, and checked again with one.
     let mut unused = crate::file::snapshot(connection, Unused::find)?;
     let found: Vec<i64> = unused.segments.keys().copied().collect();
     for some in found.chunks(AT_A_TIME) {
@@ -195,7 +196,7 @@ fn small(connection: &Connection) -> Result<Collected, StoreError> {
         told.bytes += bytes;
     }
     let (places, _) = counted(connection, &format!("SELECT count(*), 0 FROM checkpoint WHERE {PLACES}"))?;
-    // An entry that leads to a place leads to nothing once that is gone.
+    // An entry that refers to an empty row refers to nothing once that row is deleted.
     let stray = format!(
         "SELECT count(*), 0 FROM locator WHERE {STRAY} OR locator.seq IN (SELECT seq FROM checkpoint WHERE {PLACES})"
     );
@@ -214,8 +215,8 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
     connection.execute(sql, []).map(drop).map_err(sqlite)
 }
 
-/// Long texts and segments that nothing refers to, with their bytes, as of a place in the store's order and a number
-/// of a segment.
+/// Long texts and segments that nothing refers to, with their sizes in bytes, as of a position in the store's order and
+/// a segment number.
 struct Unused {
     bodies: BTreeMap<i64, u64>,
     segments: BTreeMap<i64, u64>,
@@ -251,9 +252,9 @@ impl Unused {
         Ok(unused)
     }
 
-    /// Takes out the long texts that checkpoints and segments refer to which were written since, but for segments that
-    /// go, too. What was there refers to nothing new: when its operations are moved to a segment, that is a new one.
-    /// And nothing begins to refer to a segment that was there.
+    /// Removes the long texts to which checkpoints and segments refer that were written in the meantime, except
+    /// segments that are deleted too. Older rows refer to nothing new: if their operations are moved to a segment, that
+    /// segment is new. And nothing begins to refer to an older segment.
     fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut used = HashSet::new();
         let unused = &self.segments;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use superstep_core::checkpoint::StoreError;
 
-/// Why something could not be done to a file.
+/// An error of the maintenance of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MaintenanceError {
@@ -20,32 +20,32 @@ pub enum MaintenanceError {
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// Today's format.
+        /// The current format.
         current: u32,
     },
-    /// There is a file where the copy is to be. Choose another name, or replace it.
+    /// A file exists at the path of the copy. Choose another name, or replace it.
     #[error("{0} exists: choose another name, or replace it with --force")]
     Exists(PathBuf),
     /// The path holds something other than a checkpoint file, or is a link to such a thing, so it is not replaced.
     /// Choose another name.
     #[error("{0} is there and is no checkpoint file: choose another name")]
     Foreign(PathBuf),
-    /// The path to be replaced is the file that is to be copied.
+    /// The path to be replaced is that of the file to be copied. Choose another name.
     #[error("{0} is the file that is to be copied")]
     Itself(PathBuf),
-    /// A program has the file open that is to be replaced, or did not close it. Choose another name, or close it.
+    /// A program has the file to be replaced open, or did not close it properly. Choose another name, or close it.
     #[error("{0} is in use, or was not closed by the program that wrote it: choose another name")]
     InUse(PathBuf),
-    /// The copy could not be written. Nothing is left of it.
+    /// The copy could not be written, and was deleted. Check the folder's permissions and the free space.
     #[error("{path} cannot be written: {cause}")]
     Unwritable {
         /// The copy.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// Another program was writing, or held a state of the file that it was reading, for all that time. Try again.
+    /// For this long, another program was writing, or was reading an older state of the file. Try again.
     #[error("another program kept the file busy for {0:?}: try again when it does less")]
     Busy(Duration),
 }

@@ -1,4 +1,4 @@
-//! From an older format to today's.
+//! Migration from an older format to the current one.
 
 use serde::Serialize;
 
@@ -8,40 +8,40 @@ use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 
-/// From which format to which.
+/// The formats before and after a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Migration {
     /// The format that the file has, or had.
     pub from: u32,
-    /// Today's format.
+    /// The current format.
     pub to: u32,
 }
 
 impl Migration {
-    /// Returns `true` if the two formats differ, so that there is something to do.
+    /// Returns `true` if the two formats differ, so that a migration is needed.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         self.from != self.to
     }
 }
 
-/// Tells what [`migrate`] would do to a file, without touching it.
+/// Returns the migration that [`migrate`] would do, without changing the file.
 ///
 /// # Errors
-/// [`MaintenanceError::Store`] when the file cannot be read, or has a newer format.
+/// Returns [`MaintenanceError::Store`] if the file cannot be read, or has a newer format.
 pub fn migration(file: impl Into<CheckpointFile>) -> Result<Migration, MaintenanceError> {
     Ok(Migration { from: SqliteReader::open_with(file.into(), true)?.format(), to: SqliteReader::FORMAT })
 }
 
-/// Brings a file to today's format, as opening it with [`SqliteSaver`](crate::SqliteSaver) does: in one
-/// transaction, after which it has either the old format or the new one. Programs of an older version refuse it then;
-/// [`backup`](super::backup()) it first if they are to go on.
+/// Migrates a file to the current format, as opening it with [`SqliteSaver`](crate::SqliteSaver) does: in one
+/// transaction, after which it has either the old format or the new one. Programs of an older version cannot open it
+/// any longer; make a [`backup`](super::backup()) first if they still need it.
 ///
-/// The values of states are not touched. Whether those of all threads still fit a program is what its
-/// `graph.check_threads()` tells.
+/// The values of states do not change. A program checks with `graph.check_threads()` that all threads still fit its
+/// state.
 ///
 /// # Errors
-/// [`MaintenanceError::Store`] when the file cannot be read or written, or has a newer format.
+/// Returns [`MaintenanceError::Store`] if the file cannot be read or written, or has a newer format.
 pub fn migrate(file: impl Into<CheckpointFile>) -> Result<Migration, MaintenanceError> {
     let file = file.into();
     let migration = migration(file.clone())?;

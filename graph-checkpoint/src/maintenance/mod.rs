@@ -1,4 +1,4 @@
-//! Maintenance of a checkpoint file: verify it, measure it, copy it, migrate it, and delete what is not needed.
+//! Maintenance of a checkpoint file: verify it, measure it, copy it, migrate it, and delete unneeded data.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -14,8 +14,8 @@
 //! # }
 //! ```
 //!
-//! These are plain functions on a path. They block, so an async program calls them where it may block, and they need
-//! neither the types nor the program that wrote the file. A program may use the file at the same time.
+//! These are plain functions on a path. They block, so an async program calls them on a thread that may block. They
+//! need neither the types nor the program that wrote the file. A program may use the file at the same time.
 
 mod backup;
 mod collect;

@@ -7,7 +7,7 @@ use super::writing::refuse_malformed;
 use crate::connection::Connection;
 use crate::file::File;
 
-/// The work that a saver has done by itself: see [`SqliteOptions::retention`](crate::SqliteOptions::retention).
+/// The work of the background pruning of a saver: see [`SqliteOptions::retention`](crate::SqliteOptions::retention).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
     /// The number of passes over the file.
@@ -26,8 +26,8 @@ pub(crate) struct Passed {
     pub(crate) left: u64,
 }
 
-/// Prunes and collects, until `stop` says that it is enough. The connection is opened the first time, and the file read
-/// through once then.
+/// Prunes and collects until `stop` returns `true`. The first call opens the connection and reads all pages once, to
+/// detect damage.
 pub(crate) fn pass(
     file: &File,
     connection: &mut Option<Connection>,

@@ -20,54 +20,54 @@ use crate::history::segment::{SEGMENT, Segment};
 use crate::sqlite_reader::SqliteReader;
 use crate::write::delete::{references, segments};
 
-/// The bytes of a file by their use. All but `log` sum up to `size`.
+/// The sizes of the parts of a file, in bytes. All but `log` add up to `size`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// The size of the file with everything that was committed to it.
+    /// The size of the file, including everything that was committed to the log.
     pub size: u64,
-    /// Pages without content, which new content takes and a vacuum gives back.
+    /// Free pages, which new content reuses and a vacuum returns to the file system.
     pub free: u64,
-    /// The space that each thread takes by itself, by name. What a deleted thread left for others is under its old
-    /// name.
+    /// The data that belongs to each thread alone, by name. Data that a deleted thread left for others is listed under
+    /// its old name.
     pub threads: Vec<ThreadUsage>,
-    /// Long texts and segments that several threads refer to, and versions that are left of pruned checkpoints.
+    /// Long texts and segments that several threads refer to, and versions that remain of pruned checkpoints.
     pub shared: u64,
     /// Long texts and segments that nothing refers to.
     pub unused: u64,
-    /// Descriptions of states and graphs.
+    /// Schemas of states and topologies of graphs.
     pub described: u64,
     /// The entries of the store.
     pub items: u64,
-    /// The rest: identities, indexes, checksums, and what is left of pages.
+    /// The rest: identities, indexes, checksums, and unused space in pages.
     pub overhead: u64,
-    /// The size of the log beside the file, which is moved into it now and then.
+    /// The size of the log beside the file, whose contents are regularly moved into the file.
     pub log: u64,
 }
 
-/// The space that a thread takes by itself.
+/// The sizes of the data that belongs to one thread alone, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadUsage {
     /// The thread.
     pub thread: ThreadId,
     /// The number of checkpoints that were written on it.
     pub checkpoints: u64,
-    /// All the bytes below.
+    /// The sum of the sizes below.
     pub bytes: u64,
-    /// The space that its fields take, by name.
+    /// The sizes of its fields, by name.
     pub fields: Vec<FieldUsage>,
-    /// The bytes of what its checkpoints hold beside values: tasks, next tasks, and where versions are.
+    /// The data of its checkpoints other than values: tasks, next tasks, and locations of versions.
     pub manifests: u64,
     /// Questions and effects.
     pub journal: u64,
     /// Results and failures of an unfinished superstep.
     pub pending: u64,
-    /// The bytes of what its tasks emitted.
+    /// The events that its tasks emitted.
     pub emitted: u64,
-    /// Long texts that no field has for itself.
+    /// Long texts that do not belong to one field alone.
     pub bodies: u64,
 }
 
-/// The space that the values of a field take.
+/// The size of the values of a field, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FieldUsage {
     /// The field.
@@ -78,12 +78,12 @@ pub struct FieldUsage {
     pub bodies: u64,
 }
 
-/// Tells what fills the file at `path`: each thread and its fields, texts that are shared, pages that are free.
+/// Measures the contents of the file at `path`: each thread and its fields, shared texts, and free pages.
 ///
-/// It reads one consistent state of the file, and as much of it as [`verify`](super::verify()) does.
+/// Reads one consistent state of the file, and as much of it as [`verify`](super::verify()) does.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when a row that names others cannot be read, and those of opening the file.
+/// Returns [`StoreError::Corrupt`] if a row that refers to others cannot be read, and the errors of opening the file.
 pub fn usage(file: impl Into<CheckpointFile>) -> Result<Usage, StoreError> {
     let reader = SqliteReader::open(file)?;
     let mut log = reader.path().as_os_str().to_owned();
@@ -168,7 +168,7 @@ impl User {
     }
 }
 
-/// Adds `user` to those who refer to each of these.
+/// Adds `user` to the users of each of these.
 fn add(users: &mut HashMap<i64, User>, referred: impl Iterator<Item = i64>, user: &User) {
     for id in referred {
         let known = users.remove(&id);
@@ -183,7 +183,7 @@ struct Counting {
     fields: BTreeMap<(i64, String), FieldUsage>,
     users: HashMap<i64, User>,
     segment_users: HashMap<i64, User>,
-    /// The bytes of versions that are left of pruned checkpoints.
+    /// The size of versions that remain of pruned checkpoints.
     left: u64,
 }
 
@@ -244,7 +244,7 @@ impl Counting {
         Ok(())
     }
 
-    /// Versions that are left of pruned checkpoints, which belong to all who stand on them.
+    /// Adds versions that remain of pruned checkpoints. They belong to all threads that need them.
     fn left(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let sql = format!("SELECT {REFERRING} FROM checkpoint WHERE thread = 0 AND changes <> '[]'");
         let mut all = connection.prepare(&sql).map_err(sqlite)?;
@@ -266,7 +266,7 @@ impl Counting {
         self.threads.entry(row).or_insert_with(|| ThreadUsage::of("".into()))
     }
 
-    /// Adds the work on top of checkpoints, and what was emitted.
+    /// Adds the work on top of checkpoints, and emitted events.
     fn work(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut each = |sql: &str, add: fn(&mut ThreadUsage) -> &mut u64| {
             let mut all = connection.prepare(sql).map_err(sqlite)?;
@@ -297,7 +297,7 @@ impl Counting {
         )
     }
 
-    /// Gives the operations in segments to the fields whose they are; returns what is nobody's.
+    /// Adds the operations in segments to their fields; returns the size of segments without a field.
     fn segments(&mut self, connection: &Connection) -> Result<u64, StoreError> {
         let sql = format!(
             "SELECT {SEGMENT}, octet_length(ends) + octet_length(text) + coalesce(octet_length(whole), 0) \
@@ -325,7 +325,7 @@ impl Counting {
         Ok(unused)
     }
 
-    /// Gives the long texts to who refers to them; returns what several refer to, and nobody.
+    /// Adds the long texts to their users; returns the sizes of shared ones and of unused ones.
     fn bodies(&mut self, connection: &Connection) -> Result<(u64, u64), StoreError> {
         let mut all = connection.prepare(BODY_BYTES).map_err(sqlite)?;
         let mut rows = all.query([]).map_err(sqlite)?;

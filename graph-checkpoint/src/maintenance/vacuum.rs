@@ -1,4 +1,4 @@
-//! Pages that are free go back to the file system.
+//! Returns free pages to the file system.
 
 use std::time::Duration;
 
@@ -14,24 +14,24 @@ use crate::file::checkpoint_file::CheckpointFile;
 /// The result of a vacuum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Vacuumed {
-    /// The size of the file before, in bytes.
+    /// The size of the file before the vacuum, in bytes.
     pub before: u64,
-    /// Its size after.
+    /// The size after the vacuum, in bytes.
     pub after: u64,
-    /// `true` if the file already has that size. While another program reads an older state of it, it does not; the
-    /// next program that moves the log into the file shortens it.
+    /// `true` if the file already has its new size. While another program reads an older state of the file, it does not
+    /// yet; it is shortened when a program next moves the log into the file.
     pub shortened: bool,
 }
 
-/// Writes a file anew without its free pages. It needs as much space again while it does so, in the log
-/// beside the file.
+/// Rewrites a file without its free pages. This temporarily needs as much space again, in the log beside the file.
 ///
-/// Programs may have the file open: those that read go on reading, those that write wait. It waits itself for at most
-/// `patience` for somebody who is writing.
+/// Programs may have the file open: readers continue, and writers wait. The call waits at most `patience` for other
+/// writers.
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for all that time, [`MaintenanceError::OlderFormat`], and
-/// [`MaintenanceError::Store`], also when SQLite finds the file malformed: then nothing is written.
+/// Returns [`MaintenanceError::Busy`] if other programs wrote for longer than `patience`,
+/// [`MaintenanceError::OlderFormat`], and [`MaintenanceError::Store`], also if SQLite finds the file malformed: then
+/// nothing is written.
 pub fn vacuum(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Vacuumed, MaintenanceError> {
     vacuum_in(&open(file.into(), Keyless::Allowed, patience)?, patience)
 }

@@ -1,4 +1,4 @@
-//! Writing to a file that programs use at the same time.
+//! Writes to a file that programs use at the same time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::sqlite_reader::SqliteReader;
 /// The rule for writing to an encrypted file without its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keyless {
-    /// Texts are left as they are.
+    /// Texts are not read.
     Allowed,
-    /// Texts are looked at.
+    /// Texts are read, so a missing key is an error.
     Refused,
 }
 
-/// Opens a file of today's format, which is there and not malformed. It waits for other writers for as long as
-/// `patience` says.
+/// Opens an existing file of the current format, and checks that it is not malformed. Waits up to `patience` for other
+/// writers.
 pub(super) fn open(
     file: CheckpointFile,
     keyless: Keyless,
@@ -46,7 +46,7 @@ pub(super) fn open(
     Ok(connection)
 }
 
-/// Reads all pages once. Who writes by what a malformed page says takes away what is needed.
+/// Reads all pages once. A change that relies on malformed pages could delete needed data.
 pub(super) fn refuse_malformed(connection: &Connection) -> Result<(), StoreError> {
     let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     let found = match found.map_err(sqlite) {
@@ -61,7 +61,7 @@ pub(super) fn refuse_malformed(connection: &Connection) -> Result<(), StoreError
     ))
 }
 
-/// Does `work` in one transaction, which it keeps short.
+/// Runs `work`, which should be short, in one transaction.
 pub(super) fn write<T>(
     connection: &Connection,
     patience: Duration,
@@ -73,7 +73,7 @@ pub(super) fn write<T>(
     Ok(done)
 }
 
-/// Begins a transaction when it is this program's turn.
+/// Begins a transaction, after waiting for a turn.
 pub(super) fn begin(
     connection: &Connection,
     patience: Duration,
@@ -83,7 +83,7 @@ pub(super) fn begin(
     })
 }
 
-/// Makes an attempt that needs the write lock when it is this program's turn.
+/// Makes an attempt that needs the write lock, after waiting for a turn.
 pub(super) fn in_turn<T>(
     connection: &Connection,
     patience: Duration,
@@ -95,7 +95,7 @@ pub(super) fn in_turn<T>(
     wait_queue.in_turn(connection, patience, attempt).map_err(|error| waited(error, patience))
 }
 
-/// SQLite's error, in which others that write or read are told from what is wrong.
+/// Converts SQLite's error, and distinguishes locks of other programs from other problems.
 pub(super) fn failed(error: rusqlite::Error, patience: Duration) -> MaintenanceError {
     if is_busy(&error) { MaintenanceError::Busy(patience) } else { sqlite(error).into() }
 }

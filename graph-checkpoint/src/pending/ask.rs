@@ -1,7 +1,7 @@
 //! Questions: the rows of `ask`.
 //!
-//! The columns of a row hold what is asked for by itself: when a question answers itself, what the answer is then,
-//! the answer, and whether the deadline gave it. `text` is the rest of the record.
+//! A row has columns for the parts that queries need: the deadline, the default answer, the answer, and `true` if the
+//! deadline gave the answer. `text` is the rest of the record.
 
 use rusqlite::{Row, params};
 use superstep_core::checkpoint::{AnsweredBy, AskRecord, Deadline, StoreError};
@@ -26,7 +26,7 @@ pub(crate) struct AskRow {
     by_deadline: bool,
 }
 
-/// Where a text of a question belongs.
+/// Returns the cell of a text of a question.
 pub(crate) fn cell(column: &'static str, place: WorkKey, interrupt: InterruptId) -> Cell {
     Cell::of("ask", column).int(place.thread).int(place.base).bytes(interrupt.as_bytes())
 }
@@ -69,7 +69,7 @@ impl AskRow {
     pub(crate) fn sum(&self, place: WorkKey) -> i64 {
         let sum = place.sum("ask").bytes(self.interrupt.as_bytes()).text(&self.text);
         let sum = sum.optional_text(self.answer.as_deref());
-        // As in format 1, which knew no deadlines.
+        // A row of format 1 has no deadline.
         if self.deadline.is_none() && self.fallback.is_none() && !self.by_deadline {
             return sum.finish();
         }
@@ -103,7 +103,7 @@ impl AskRow {
     }
 }
 
-/// The questions on top of a checkpoint, in the order in which they were asked.
+/// Returns the questions on top of a checkpoint, in the order in which they were asked.
 pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, StoreError> {
     let place = seen.place();
     let mut find = connection
@@ -123,7 +123,7 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, 
     Ok(asks)
 }
 
-/// Reads every row.
+/// Reads and checks every row.
 pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
     let sql = "SELECT id, thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum \
                FROM ask ORDER BY id";
@@ -131,8 +131,7 @@ pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<()
     check_rows(connection, sql, check, visit)
 }
 
-/// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have
-/// an answer.
+/// Stores the questions of paused tasks. They replace the earlier questions of these tasks, except answered ones.
 pub(crate) fn instead(
     connection: &Connection,
     place: WorkKey,
@@ -153,7 +152,7 @@ pub(crate) fn instead(
     asked.iter().try_for_each(|asked| keep(connection, place, asked))
 }
 
-/// Stores a question unless it is there.
+/// Stores a question, unless it is already stored.
 pub(crate) fn keep(connection: &Connection, place: WorkKey, ask: &AskRecord) -> Result<(), StoreError> {
     let row = AskRow::of(connection, place, ask)?;
     connection
@@ -178,7 +177,7 @@ pub(crate) fn keep(connection: &Connection, place: WorkKey, ask: &AskRecord) -> 
         .map_err(sqlite)
 }
 
-/// Stores the answer of a question that is there, with who gave it.
+/// Stores the answer of an existing question, and its source.
 pub(crate) fn answer(
     connection: &Connection,
     place: WorkKey,
@@ -206,16 +205,16 @@ pub(crate) fn answer(
         .map_err(sqlite)
 }
 
-/// Which open questions are looked for.
+/// Selects open questions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Open {
     /// All of them.
     All,
-    /// Those whose deadline is not after this time, in milliseconds.
+    /// Questions whose deadline is not after this time, in milliseconds since the Unix epoch.
     Due(i64),
 }
 
-/// The heads of a graph's threads that have such questions, by the threads' names. Reads no other thread.
+/// Returns the heads of a graph's threads that have such questions, by the threads' names. Reads no other thread.
 pub(crate) fn open(
     connection: &Connection,
     graph: &NodeName,
@@ -241,7 +240,7 @@ pub(crate) fn open(
     let mut found = Vec::new();
     for place in places {
         let thread = ThreadRow::get(connection, place.thread)?;
-        // What another process left on a checkpoint that is no longer a head is nobody's question.
+        // Questions that another process left on a checkpoint that is no longer a head have no effect.
         if thread.graph == graph.as_str() && thread.head == place.base && !thread.name.is_below() {
             found.push((thread.name, place));
         }

@@ -1,8 +1,8 @@
-//! Values that runs have drawn through this saver in supersteps that may not be committed yet.
+//! Values that runs have drawn through this saver, in supersteps that may not be committed yet.
 //!
-//! A drawn value is handed over without waiting, and the first one counts. Whether another run of this program was
-//! first is known at once, from what is here; if it was one of another program, the write finds out, and the
-//! superstep's commit is refused.
+//! A drawn value is stored without waiting, and the first value of an effect counts. If another run of this program was
+//! first, that is known at once from this map. If a run of another program was first, the write detects it, and the
+//! superstep's commit is rejected.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub(crate) struct Drawn {
 
 struct Superstep {
     base: CheckpointId,
-    /// That of the latest lease with which something was drawn: what somebody drew who has lost the thread does not
+    /// The fence of the latest lease with which a value was drawn. Values of holders that have lost the lease do not
     /// count.
     fence: Option<u64>,
     values: HashMap<EffectId, EffectRecord>,
@@ -54,7 +54,7 @@ impl Drawn {
             superstep.values.clear();
         }
         match (superstep.fence, fence) {
-            // The write is refused, and nothing else is to come of it.
+            // The write is rejected, so nothing else follows from it.
             (Some(latest), Some(lost)) if lost < latest => return true,
             (Some(lost), Some(latest)) if lost < latest => superstep.values.clear(),
             _ => {}
@@ -73,12 +73,12 @@ impl Drawn {
         }
     }
 
-    /// Forgets the superstep of a thread: it is over.
+    /// Forgets the superstep of a thread when it ends.
     pub(crate) fn end(&self, thread: &ThreadId) {
         self.open().remove(thread);
     }
 
-    /// Forgets the supersteps of a thread and of those below it: they are deleted.
+    /// Forgets the supersteps of a thread and of those below it when they are deleted.
     pub(crate) fn end_on_or_below(&self, thread: &ThreadId) {
         self.open().retain(|name, _| !name.is_on_or_below(thread));
     }

@@ -1,4 +1,4 @@
-//! The effect journal: the table `effect`, one row an effect.
+//! The effect journal: the table `effect`, one row per effect.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::encryption::Cell;
 use crate::error::{FileError, corrupt, mismatch, sqlite};
 use crate::pending::key::{Seen, Visit, WorkKey, check_rows, encode};
 
-/// The effects on top of a checkpoint.
+/// Returns the effects on top of a checkpoint.
 pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, StoreError> {
     let place = seen.place();
     let mut find = connection
@@ -33,7 +33,7 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord
 
 /// A row of `effect`, as it is stored.
 pub(crate) struct Stored {
-    /// Its key is as it is stored.
+    /// The id; its key is in its stored form.
     pub(crate) id: EffectId,
     start: Start,
     pub(crate) outcome: Option<String>,
@@ -83,14 +83,14 @@ impl Stored {
     }
 }
 
-/// Where a text of an effect belongs.
+/// Returns the cell of a text of an effect.
 pub(crate) fn cell(column: &'static str, place: WorkKey, id: &EffectId) -> Cell {
     let row = Cell::of("effect", column).int(place.thread).int(place.base).bytes(id.task.as_bytes());
     row.text(&id.name).int(i64::from(id.occurrence))
 }
 
-/// The key of an effect as it is stored: that of its row, or else as it is to be in a new one. What is encrypted twice
-/// is not the same twice, so a row cannot be found by its key there.
+/// Returns the stored form of an effect's key: that of its row, or a new one. Encrypting a key twice gives different
+/// texts, so a row of an encrypted file cannot be found by its stored key.
 fn stored_key<'i>(
     connection: &Connection,
     place: WorkKey,
@@ -115,7 +115,7 @@ fn stored_key<'i>(
     connection.encrypt(&id.key, || cell("key", place, id))
 }
 
-/// Reads every row of `effect`.
+/// Reads and checks every row of `effect`.
 pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
     let sql = "SELECT id, thread, base, task, name, key, occurrence, attempt, outcome, sum, starts, token \
                FROM effect ORDER BY id";
@@ -126,12 +126,12 @@ pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<()
 /// The attempt, the number of starts, and the idempotency key of an effect.
 type Start = (u32, u32, IdempotencyKey);
 
-/// The key and the outcome are as they are stored.
+/// Returns the checksum of a row. The key and the outcome are in their stored form.
 fn sum_of(place: WorkKey, id: &EffectId, key: &str, start: Start, outcome: Option<&str>) -> i64 {
     let (attempt, starts, token) = start;
     let sum = place.sum("effect").bytes(id.task.as_bytes()).text(&id.name).text(key);
     let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt)).optional_text(outcome);
-    // A row of format 1, which counted no starts and knew no keys.
+    // A row of format 1 has no starts and no key.
     if starts == 0 {
         return sum.finish();
     }
@@ -158,8 +158,8 @@ impl<'e> Columns<'e> {
     }
 }
 
-/// Stores that an effect starts, in the place of what an earlier start left. Where that is no earlier one, it stays
-/// and is returned.
+/// Stores the start of an effect, and replaces an earlier start. A record that it does not follow stays, and is
+/// returned.
 pub(crate) fn begin(
     connection: &Connection,
     place: WorkKey,
@@ -198,7 +198,7 @@ pub(crate) fn begin(
     let held = on(connection, on_place)?.into_iter().find(|held| held.id == *id);
     let held = held.ok_or(FileError::Raced)?;
     if effect.follows(Some(&held)) {
-        // It ended, and not well or not with a value of any use.
+        // The earlier start failed, or its value no longer decodes.
         replace(connection, place, effect, &columns)?;
         return Ok(None);
     }
@@ -235,7 +235,8 @@ fn replace(
     if replaced == 1 { Ok(()) } else { Err(FileError::Raced.into()) }
 }
 
-/// Stores how an effect that was begun ended. Whether that counts: not where it had succeeded otherwise.
+/// Stores the outcome of an effect that was begun. Returns `false` if the effect had already succeeded with another
+/// outcome.
 pub(crate) fn end(
     connection: &Connection,
     place: WorkKey,

@@ -1,6 +1,7 @@
-//! The table `emitted`: what the tasks of a superstep emitted, one row a task, beside the row of the checkpoint.
+//! The table `emitted`: the events that the tasks of a superstep emitted, one row per task, beside the checkpoint's
+//! row.
 //!
-//! Runs that do not ask for it write none.
+//! Runs that do not keep these events write no rows.
 
 use rusqlite::{Row, params};
 use superstep_core::checkpoint::{Emitted, StoreError};
@@ -12,7 +13,7 @@ use crate::encryption::Cell;
 use crate::error::{corrupt, mismatch, sqlite};
 use crate::pending::key::encode;
 
-/// Where what a task emitted belongs.
+/// Returns the cell of the events of a task.
 pub(crate) fn cell(seq: i64, task: u32) -> Cell {
     Cell::of("emitted", "text").int(seq).int(i64::from(task))
 }
@@ -21,7 +22,7 @@ pub(crate) fn sum_of(seq: i64, task: u32, stored: &str) -> i64 {
     Checksum::of("emitted").int(seq).int(i64::from(task)).text(stored).finish()
 }
 
-/// Stores what the tasks of the checkpoint at `seq` emitted.
+/// Stores the events that the tasks of the checkpoint at `seq` emitted.
 pub(crate) fn keep(connection: &Connection, seq: i64, emitted: &[(u32, Emitted)]) -> Result<(), StoreError> {
     emitted.iter().try_for_each(|(task, emitted)| {
         let text = encode(emitted)?;
@@ -34,7 +35,7 @@ pub(crate) fn keep(connection: &Connection, seq: i64, emitted: &[(u32, Emitted)]
     })
 }
 
-/// Returns what the tasks of the checkpoint at `seq` emitted, by their positions.
+/// Returns the events that the tasks of the checkpoint at `seq` emitted, by the tasks' positions.
 pub(crate) fn of(connection: &Connection, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {
     let mut find = connection
         .prepare_cached("SELECT task, text, sum FROM emitted WHERE checkpoint = ? ORDER BY task")
@@ -64,7 +65,7 @@ fn read(
     Ok((task, serde_json::from_str(&text).map_err(|error| corrupt(place, error))?))
 }
 
-/// Reads every row: `visit` gets its id, the checkpoint, and whether it is sound.
+/// Reads every row: `visit` receives its id, the checkpoint, and an error if the row is invalid.
 pub(crate) fn check(
     connection: &Connection,
     mut visit: impl FnMut(i64, i64, Result<(), StoreError>),

@@ -1,4 +1,4 @@
-//! Where work belongs: to a thread and a base. What the tables of work have in common.
+//! The key of work, a thread and a base, and code that the tables of work share.
 
 use rusqlite::Row;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::checksum::Checksum;
 use crate::connection::Connection;
 use crate::error::sqlite;
 
-/// Where work belongs: the row of a thread, and the sequence number of its base.
+/// The key of work: the row of a thread, and the sequence number of its base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WorkKey {
     pub(crate) thread: i64,
@@ -21,18 +21,18 @@ impl WorkKey {
     }
 }
 
-/// A checkpoint as a thread sees it.
+/// A checkpoint from the view of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) seq: i64,
-    /// The row of the thread whose work on it counts.
+    /// The row of the thread whose work on the checkpoint is visible.
     pub(crate) worker: i64,
-    /// `true` if it is that thread's head.
+    /// `true` if the checkpoint is that thread's head.
     pub(crate) head: bool,
 }
 
 impl Seen {
-    /// Where its work is.
+    /// Returns the key of the checkpoint's work.
     pub(crate) fn place(self) -> WorkKey {
         WorkKey { thread: self.worker, base: self.seq }
     }
@@ -42,10 +42,10 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Io(Box::new(error)))
 }
 
-/// A callback for each row of work: its id, where it belongs, and an error if it is not sound.
+/// A callback for each row of work. It receives the row's id, its key, and an error if the row is invalid.
 pub(crate) type Visit<'v> = dyn FnMut(i64, WorkKey, Result<(), StoreError>) + 'v;
 
-/// Reads every row that `sql` finds, whose first columns are its id and its place.
+/// Reads every row of the query `sql`, whose first columns are its id and its key.
 pub(crate) fn check_rows(
     connection: &Connection,
     sql: &str,

@@ -1,7 +1,7 @@
 //! Pending work, on top of a checkpoint: results and failures of tasks, questions, and the effect journal.
 //!
-//! Rows belong to a thread and a base. At the barrier, results, failures, open questions and effects without an
-//! outcome go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
+//! Rows belong to a thread and a base. A commit deletes results, failures, open questions and effects without an
+//! outcome; answers and outcomes stay, for replay. A reader ignores work that another process left on a checkpoint that
 //! is no longer a head.
 
 pub(crate) mod ask;
@@ -18,20 +18,20 @@ use crate::error::sqlite;
 use crate::pending::key::{Seen, WorkKey};
 use crate::pending::results::{fail, pending, record};
 
-/// Everything on top of a checkpoint.
+/// Returns all work on top of a checkpoint.
 pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Carried, StoreError> {
     let (results, failures) = pending(connection, seen)?;
     let (asks, effects) = (ask::on(connection, seen)?, effect::on(connection, seen)?);
     Ok(Carried { results, failures, asks, effects })
 }
 
-/// Returns the part of it that counts in a commit.
+/// Returns the part of the work that a commit must know.
 pub(crate) fn recorded(connection: &Connection, seen: Seen) -> Result<Recorded, StoreError> {
     let (results, _) = pending(connection, seen)?;
     Ok(Recorded::of(&results, &effect::on(connection, seen)?))
 }
 
-/// Stores the work that a commit carries; whether there is any.
+/// Stores the work that a commit carries; returns `true` if there is any.
 pub(crate) fn carry(connection: &Connection, place: WorkKey, carried: &Carried) -> Result<bool, StoreError> {
     for result in &carried.results {
         record(connection, place, result)?;
@@ -42,14 +42,14 @@ pub(crate) fn carry(connection: &Connection, place: WorkKey, carried: &Carried) 
     Ok(!carried.is_empty())
 }
 
-/// The barrier: what goes when a checkpoint continues `place`.
+/// Deletes the unfinished work on `place` when a checkpoint continues it.
 pub(crate) fn settle(connection: &Connection, place: WorkKey) -> Result<(), StoreError> {
     execute(connection, "DELETE FROM pending WHERE thread = ? AND base = ?", place)?;
     discard(connection, place)
 }
 
-/// Deletes open questions and unfinished effects when the superstep on `place` is given up. Its other work stays, to be
-/// looked at.
+/// Deletes open questions and unfinished effects when the superstep on `place` is discarded. Its other work stays, to
+/// be inspected.
 pub(crate) fn discard(connection: &Connection, place: WorkKey) -> Result<(), StoreError> {
     execute(connection, "DELETE FROM ask WHERE thread = ? AND base = ? AND answer IS NULL", place)?;
     execute(connection, "DELETE FROM effect WHERE thread = ? AND base = ? AND outcome IS NULL", place)

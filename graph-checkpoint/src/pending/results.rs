@@ -1,4 +1,4 @@
-//! Results and failures of the tasks of an unfinished superstep: the table `pending`, one row a task.
+//! Results and failures of the tasks of an unfinished superstep: the table `pending`, one row per task.
 
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use crate::encryption::Cell;
 use crate::error::{corrupt, mismatch, sqlite};
 use crate::pending::key::{Seen, Visit, WorkKey, check_rows, encode};
 
-/// The outcome of a task, as its row has it.
+/// The outcome of a task, as its row contains it.
 enum Pending {
     Finished(TaskResult),
     Failed(FailureRecord),
 }
 
-/// The text of a failure's row. A result's begins with its task.
+/// The text of a failure's row. A result's text begins with its task.
 #[derive(Serialize, Deserialize)]
 struct Failed<F> {
     failure: F,
@@ -25,7 +25,7 @@ struct Failed<F> {
 
 const FAILED: &str = "{\"failure\":";
 
-/// Results and failures of the tasks on top of a checkpoint.
+/// Returns the results and failures of the tasks on top of a checkpoint.
 pub(crate) fn pending(
     connection: &Connection,
     seen: Seen,
@@ -66,7 +66,7 @@ fn parse(
     parsed.map_err(|error| corrupt(at, error))
 }
 
-/// Reads every row.
+/// Reads and checks every row.
 pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
     let sql = "SELECT id, thread, base, task, text, sum FROM pending ORDER BY id";
     let check = |row: &Row<'_>, place| {
@@ -76,7 +76,7 @@ pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<()
     check_rows(connection, sql, check, visit)
 }
 
-/// Where a task's text belongs.
+/// Returns the cell of a task's text.
 pub(crate) fn cell(place: WorkKey, task: TaskId) -> Cell {
     Cell::of("pending", "text").int(place.thread).int(place.base).bytes(task.as_bytes())
 }
@@ -85,20 +85,20 @@ pub(crate) fn sum_of(place: WorkKey, task: TaskId, stored: &str) -> i64 {
     place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
 }
 
-/// The result of recording a task's result.
+/// The outcome of recording a task's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// It is stored, and its task had none.
+    /// It was stored, and its task had none.
     New,
-    /// It is stored, in the place of what was to be completed.
+    /// It was stored, and completes the earlier result.
     Completed,
-    /// It was there already.
+    /// It was already stored.
     Already,
-    /// Another one was there.
+    /// Another result of the task was already stored.
     Another,
 }
 
-/// Stores a result unless its task has one.
+/// Stores a result, unless its task already has one.
 pub(crate) fn record(
     connection: &Connection,
     place: WorkKey,
@@ -124,7 +124,7 @@ pub(crate) fn record(
     update(connection, place, result.task, &stored).map(|()| Kept::Completed)
 }
 
-/// Stores why a task failed, unless it has a result.
+/// Stores the failure of a task, unless the task has a result.
 pub(crate) fn fail(
     connection: &Connection,
     place: WorkKey,
@@ -140,7 +140,7 @@ pub(crate) fn fail(
     }
 }
 
-/// Adds a task's row; `false` when there is one.
+/// Adds a task's row; returns `false` if there is one.
 fn insert(connection: &Connection, place: WorkKey, task: TaskId, text: &str) -> Result<bool, StoreError> {
     let stored = connection.encrypt(text, || cell(place, task))?;
     let inserted = connection
@@ -168,7 +168,7 @@ fn update(connection: &Connection, place: WorkKey, task: TaskId, text: &str) -> 
         .map_err(sqlite)
 }
 
-/// A task's row, which is there.
+/// Returns a task's row, which must exist.
 fn held(connection: &Connection, place: WorkKey, task: TaskId) -> Result<Pending, StoreError> {
     let held: Option<(String, i64)> = connection
         .prepare_cached("SELECT text, sum FROM pending WHERE thread = ? AND base = ? AND task = ?")

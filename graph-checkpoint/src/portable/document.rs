@@ -1,4 +1,4 @@
-//! The form of the document.
+//! The format of an exported document.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,25 +17,25 @@ const KIND: &str = "superstep thread";
 
 pub(super) const FORMAT: u32 = 2;
 
-/// That of a document without names: it is as it was before there were any.
+/// The format of a document without names of checkpoints, which was the first one.
 const NAMELESS: u32 = 1;
 
-/// A thread with all that belongs to it.
+/// A thread with all data that belongs to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
     kind: String,
     format: u32,
-    /// BLAKE3 of the document without it, as it is written with no white space.
+    /// The BLAKE3 hash of the document without this member, written without white space.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     digest: String,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub(super) redacted: bool,
-    /// The thread itself comes first.
+    /// The threads; the exported thread comes first.
     pub(super) threads: Vec<ThreadPart>,
     pub(super) schemas: BTreeMap<Fingerprint, Json>,
     pub(super) topologies: BTreeMap<Fingerprint, TopologyPart>,
-    /// From older to newer.
+    /// The checkpoints, from older to newer.
     pub(super) checkpoints: Vec<CheckpointPart>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Document {
 pub(super) struct ThreadPart {
     pub(super) name: ThreadId,
     pub(super) graph: NodeName,
-    /// None of a thread of which only what is shared is here.
+    /// The head; `None` for a thread of which the document only contains a shared past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<CheckpointId>,
     /// Its names for checkpoints.
@@ -62,7 +62,7 @@ pub(super) struct TopologyPart {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckpointPart {
-    /// The thread that it was written on, by its position.
+    /// The index of the thread on which the checkpoint was written.
     pub(super) thread: usize,
     pub(super) checkpoint: Checkpoint,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -112,12 +112,12 @@ impl Document {
         }
     }
 
-    /// The thread itself.
+    /// Returns the exported thread.
     pub(super) fn root(&self) -> &ThreadPart {
         &self.threads[0]
     }
 
-    /// Returns `true` if a thread is this document's own: the thread itself, or one of its subgraphs'.
+    /// Returns `true` if a thread is the exported thread, or one of its subgraphs'.
     pub(super) fn is_own(&self, thread: &ThreadPart) -> bool {
         thread.head.is_some() && thread.name.is_on_or_below(&self.root().name)
     }
@@ -130,7 +130,7 @@ impl Document {
         text
     }
 
-    /// Looks whether its text is no larger than that of a document may be.
+    /// Checks that the text of the document does not exceed the size limits.
     pub(super) fn check(&self, limits: SizeLimits) -> Result<(), Excess> {
         let limits = limits.of_document();
         let mut length = Length { bytes: 0, most: limits.most_bytes(), values: 1 };
@@ -174,7 +174,7 @@ impl Document {
     }
 }
 
-/// A writer that keeps only the digest of a text.
+/// A writer that computes the digest of a text.
 struct Digest(blake3::Hasher);
 
 impl Write for Digest {
@@ -192,7 +192,7 @@ impl Write for Digest {
 struct Length {
     bytes: usize,
     most: usize,
-    /// The number of characters that may begin a value, those inside texts included.
+    /// The number of characters that may begin a value, including those inside texts.
     values: usize,
 }
 

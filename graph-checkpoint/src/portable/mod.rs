@@ -1,4 +1,4 @@
-//! Threads as documents: a thread with all that belongs to it as one JSON text, and back.
+//! Threads as documents: exports a thread with all its data as one JSON text, and imports it.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -19,9 +19,9 @@
 //! # }
 //! ```
 //!
-//! An export holds the thread's checkpoints with all its branches, the past that it shares with other threads, the
+//! An export contains the thread's checkpoints with all its branches, the past that it shares with other threads, the
 //! threads of its subgraphs, and the work on top of them: results, failures, questions, answers, effects. Ids, times,
-//! steps and sources are kept, and so an export of what was imported is the same text.
+//! steps and sources are preserved, so an export of an imported thread is the same text.
 
 mod document;
 mod read;
@@ -47,14 +47,14 @@ pub struct Export {
     document: Document,
 }
 
-/// A text is no export that can be used.
+/// An error for a text that is not a usable export.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoExport {
-    /// It is something else.
+    /// The text is not an export.
     #[error("it is no export of a thread: {0}")]
     Unreadable(String),
-    /// A newer version of the program has made it. Upgrade.
+    /// A newer version of the program has written it. Upgrade.
     #[error("the export has format {found}; this program reads up to {supported}")]
     Newer {
         /// The export's format.
@@ -62,68 +62,68 @@ pub enum NoExport {
         /// The newest format known here.
         supported: u32,
     },
-    /// It is not what was exported: somebody has changed it, or something has damaged it. Export it again.
+    /// The text differs from what was exported: it was edited or damaged. Export it again.
     #[error("the export was damaged, or changed after it was made: its digest does not match")]
     Changed,
     /// Its parts do not fit together, though its digest matches.
     #[error("the parts of the export do not fit together: {0}")]
     Inconsistent(String),
-    /// It is larger than a document may be, or a state in it is larger than one may be. Give larger limits if it comes
-    /// from somebody you know: see [`Export::parse_within`].
+    /// The document, or a state in it, exceeds the size limits. If you trust its source, set larger limits: see
+    /// [`Export::parse_within`].
     #[error("the export has {0}, which the limits do not allow")]
     TooLarge(Excess),
 }
 
 impl Export {
-    /// The newest format of an export that can be read, which is the one that is written.
+    /// The newest format of an export that can be read. Exports are written in this format.
     pub const FORMAT: u32 = document::FORMAT;
 
-    /// Reads an export, and checks it as a whole.
+    /// Parses an export, and checks all of it.
     ///
     /// # Errors
-    /// When it is none, is of a newer format, is not as it was written, does not fit together, or is beyond the
-    /// [`SizeLimits`], of which a document as a whole may have four times as much.
+    /// Returns an error if the text is not an export, has a newer format, was changed, is inconsistent, or exceeds the
+    /// [`SizeLimits`]; a document as a whole may have four times the size of a state.
     pub fn parse(text: &str) -> Result<Self, NoExport> {
         Self::parse_within(text, SizeLimits::default())
     }
 
-    /// As [`parse`](Self::parse), with the limits of the file that it comes from.
+    /// Parses an export, like [`parse`](Self::parse), with the size limits of the file from which it comes.
     ///
     /// # Errors
-    /// Those of [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse).
     pub fn parse_within(text: &str, limits: SizeLimits) -> Result<Self, NoExport> {
         let document = Document::parse(text, limits)?;
         verify::verify(&document, limits)?;
         Ok(Self { document })
     }
 
-    /// The export as text: one JSON document.
+    /// Returns the export as text: one JSON document.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.document.to_text()
     }
 
-    /// The thread.
+    /// Returns the exported thread.
     #[must_use]
     pub fn thread(&self) -> &ThreadId {
         &self.document.root().name
     }
 
-    /// Returns the number of checkpoints, those of subgraphs included.
+    /// Returns the number of checkpoints, including those of subgraphs.
     #[must_use]
     pub fn checkpoints(&self) -> usize {
         self.document.checkpoints.len()
     }
 
-    /// Returns `true` if secrets are left out.
+    /// Returns `true` if the secrets are redacted.
     #[must_use]
     pub fn is_redacted(&self) -> bool {
         self.document.redacted
     }
 
-    /// The export without secrets: `"<secret>"` stands in the place of every value of a secret field, and their texts
-    /// are hidden in all other values: see [`SecretTexts`](superstep_core::state::SecretTexts) for those that are not.
-    /// A program may not be able to go on with it.
+    /// Redacts the secrets: `"<secret>"` replaces every value of a secret field, and occurrences of its text in all
+    /// other values. [`SecretTexts`](superstep_core::state::SecretTexts) lists the texts that are not replaced. A
+    /// program may be unable to continue from a redacted export.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         redact::redact(&mut self.document);
@@ -138,12 +138,12 @@ impl fmt::Debug for Export {
     }
 }
 
-/// Reads a thread as a document, as it is at one moment; `None` when there is no such thread. The threads of subgraphs
-/// go with the thread above them, and have no export of their own.
+/// Reads one consistent state of a thread as a document; `None` if there is no such thread. The threads of subgraphs
+/// are exported with the thread above them, and cannot be exported alone.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when a row that was read is damaged, [`StoreError::TooLarge`] when the document would be
-/// larger than one may be by the limits with which the file was opened, and [`StoreError::Io`].
+/// Returns [`StoreError::Corrupt`] if a row that was read is damaged, [`StoreError::TooLarge`] if the document would
+/// exceed the size limits of the file, and [`StoreError::Io`].
 pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
     let document = reader.read(|connection| {
         let document = read::read(connection, thread)?;
@@ -155,18 +155,18 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 }
 
 /// Stores an export as the thread `name`, in one transaction. Checkpoints that the thread shares with others are stored
-/// as those of a deleted thread are kept, unless they are there.
+/// like those of a deleted thread, unless they already exist.
 ///
 /// # Errors
-/// [`StoreError::ThreadExists`] when the name is taken, [`StoreError::CheckpointExists`] when the thread itself is
-/// there already, under whatever name, [`StoreError::CheckpointDiffers`] when what it shares with another one is there
-/// and is not the same, and [`StoreError::Io`]. Then nothing is stored.
+/// Returns [`StoreError::ThreadExists`] if the name is taken, [`StoreError::CheckpointExists`] if the thread itself
+/// already exists, under any name, [`StoreError::CheckpointDiffers`] if a shared checkpoint already exists with other
+/// contents, and [`StoreError::Io`]. After an error, nothing is stored.
 pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
     let name = name.clone();
     saver.write(Kind::Long, move |turn| turn.cache.import(&export.document, &name).map(Ok)).await
 }
 
-/// A document as text, with the digest that it should have.
+/// Returns a document as text, with the right digest.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn signed(text: &str) -> Option<String> {
     serde_json::from_str::<Document>(text).ok().map(|document| document.to_text())

@@ -1,4 +1,4 @@
-//! From a file to a document.
+//! Reads a document from a file.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
@@ -19,7 +19,7 @@ use crate::read::named;
 use crate::read::reader::{self, Material, Read};
 use crate::write::delete::{kept, place};
 
-/// The thread with all that belongs to it. Nothing else is read, so damage elsewhere does not matter.
+/// Reads the thread with all its data. Nothing else is read, so damage elsewhere does not matter.
 pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
     if thread.is_below() || ThreadRow::find(connection, thread)?.is_none() {
         return Ok(None);
@@ -29,21 +29,21 @@ pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<
 
 /// The parts of a file that belong to a thread.
 struct Selection {
-    /// The threads that have to do with it, by their rows.
+    /// All threads that are related to the document, by their rows.
     rows: HashMap<i64, ThreadRow>,
     /// The rows of the threads in the document, in its order.
     threads: Vec<i64>,
-    /// Those that are there with their heads.
+    /// The threads whose heads are in the document.
     headed: BTreeSet<i64>,
-    /// The checkpoints, with the threads that they were written on.
+    /// The checkpoints, with the threads on which they were written.
     checkpoints: BTreeMap<i64, i64>,
-    /// The threads that continue each of them.
+    /// The threads that continue each checkpoint.
     continued: BTreeMap<i64, BTreeSet<i64>>,
 }
 
 impl Selection {
     fn of(connection: &Connection, thread: &ThreadId) -> Result<Self, StoreError> {
-        // What is left of a deleted thread of this name is nobody's own.
+        // The remains of a deleted thread of this name do not belong to the thread.
         let mut own = ThreadRow::on_or_below(connection, thread)?;
         own.retain(|row| row.name.before_deletion() == row.name);
         let mut open = Vec::new();
@@ -76,7 +76,8 @@ impl Selection {
                 entry.insert(ThreadRow::get(connection, *id)?);
             }
         }
-        // The thread itself, then in the order of their first checkpoints, then those without one of their own.
+        // The order: the exported thread, then the others by their first checkpoints, then those without checkpoints of
+        // their own.
         let root = rows.values().find(|row| row.name == *thread).map(|row| row.id);
         let mut threads: Vec<i64> = Vec::new();
         let mut idle: Vec<i64> = headed.iter().copied().collect();
@@ -128,8 +129,8 @@ impl Selection {
         Ok(document)
     }
 
-    /// Returns the work of the document's threads on top of a checkpoint: of those that continue it, of those whose
-    /// head it is, and of the one that it was written on.
+    /// Returns the work of the document's threads on top of a checkpoint: of the threads that continue it, of those
+    /// whose head it is, and of the thread on which it was written.
     fn work(&self, connection: &Connection, seq: i64, owner: i64) -> Result<Vec<WorkPart>, StoreError> {
         let mut workers = self.continued.get(&seq).cloned().unwrap_or_default();
         workers.extend(self.headed.contains(&owner).then_some(owner));
@@ -152,7 +153,7 @@ impl Selection {
         Ok(parts)
     }
 
-    /// The names that a thread has for checkpoints of the document.
+    /// Returns the names of a thread for checkpoints of the document.
     fn names(
         &self,
         connection: &Connection,

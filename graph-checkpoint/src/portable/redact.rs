@@ -1,4 +1,4 @@
-//! A document without secrets.
+//! Redacts the secrets of a document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use superstep_core::state::{FieldId, Json, Logged, LoggedWrite, Op, Schema, Secr
 
 use super::document::{Document, WorkPart};
 
-/// Takes the values of secret fields out of a document, and their texts out of everything else.
+/// Replaces the values of secret fields in a document, and their texts in everything else.
 pub(super) fn redact(document: &mut Document) {
     let fields = Secret::of(document);
     let mut texts = SecretTexts::default();
@@ -21,7 +21,7 @@ pub(super) fn redact(document: &mut Document) {
         for change in &mut part.checkpoint.changes {
             if fields.has(schema, change.field) {
                 change.ops.iter().for_each(|op| texts.learn(op.operand()));
-                // One operation is left, which everything after it can follow.
+                // A single operation is left, which all later operations can follow.
                 change.ops = vec![Op::Set(secret())];
             }
         }
@@ -39,8 +39,8 @@ pub(super) fn redact(document: &mut Document) {
     document.redacted = true;
 }
 
-/// The questions that stand on the threads whose nodes asked them. Of others the subgraph that asked is not there, and
-/// nobody knows what was secret in it.
+/// Returns the questions on the threads whose nodes asked them. For other questions, the subgraph that asked is not in
+/// the document, and its secrets are unknown.
 fn asked(document: &Document) -> BTreeSet<InterruptId> {
     let work = document.checkpoints.iter().flat_map(|part| &part.work);
     work.flat_map(|work| &work.asks).filter(|ask| ask.path.is_empty()).map(|ask| ask.id).collect()
@@ -50,7 +50,7 @@ fn secret() -> Json {
     Json::encode(SecretTexts::HIDDEN).expect("a text has a JSON form")
 }
 
-/// Which fields are secret, in each schema: those that any of the schemas calls so.
+/// The secret fields of each schema: a field is secret if any of the schemas marks it so.
 struct Secret(BTreeMap<Fingerprint, BTreeSet<FieldId>>);
 
 impl Secret {
@@ -104,10 +104,10 @@ impl Secret {
     }
 }
 
-/// Takes texts of secrets out of records. Names of threads, nodes, fields, effects and cases stay.
+/// Redacts the texts of secrets in records. Names of threads, nodes, fields, effects and cases are not redacted.
 struct Everywhere<'t> {
     texts: &'t SecretTexts,
-    /// The questions of which it is known what was secret to those who asked.
+    /// The questions for which the asking node's secrets are known.
     asked: BTreeSet<InterruptId>,
 }
 
@@ -149,7 +149,7 @@ impl Everywhere<'_> {
         }
         work.failures.iter_mut().for_each(|failure| self.in_error(&mut failure.error));
         work.asks.iter_mut().for_each(|ask| self.in_ask(ask));
-        // What leads to a subgraph's thread is no text of the user's.
+        // An effect that identifies a subgraph's thread contains no text of the user.
         for effect in work.effects.iter_mut().filter(|effect| effect.subgraph().is_none()) {
             self.in_text(&mut effect.id.key);
             match &mut effect.outcome {
@@ -195,12 +195,12 @@ impl Everywhere<'_> {
             Op::MapPut(entries) => Op::MapPut(hidden(entries)),
             Op::MapRemove(keys) => Op::MapRemove(hidden(keys)),
             Op::Keyed(rows) => Op::Keyed(self.rows(rows)),
-            // Of what is not known here, nothing may be seen.
+            // Unknown operations are redacted as a whole.
             _ => Op::Set(secret()),
         };
     }
 
-    /// The rows of a keyed list: the names of a row's members are not the user's.
+    /// Redacts the rows of a keyed list. The names of a row's members do not come from the user.
     fn rows(&self, rows: &Json) -> Json {
         let Ok(mut decoded) = rows.decode::<Vec<BTreeMap<String, Value>>>() else { return rows.clone() };
         decoded.iter_mut().flat_map(BTreeMap::values_mut).for_each(|member| self.texts.hide_value(member));

@@ -9,7 +9,7 @@ use superstep_core::state::{Excess, FieldValue, LoggedWrite, Op, Schema, SizeLim
 use super::NoExport;
 use super::document::{Document, ThreadPart};
 
-/// Checks that everything in a document fits together, and that nothing is too large.
+/// Checks that a document is consistent, and that nothing exceeds the size limits.
 pub(super) fn verify(document: &Document, limits: SizeLimits) -> Result<(), NoExport> {
     fits(document).map_err(NoExport::Inconsistent)?;
     let too_large = |error| match error {
@@ -30,7 +30,7 @@ pub(super) fn verify(document: &Document, limits: SizeLimits) -> Result<(), NoEx
     ends.try_for_each(|end| folds(end, &all, &schemas, limits))
 }
 
-/// Checks that everything in a document fits together, and says what does not.
+/// Checks that a document is consistent; otherwise returns a description of the problem.
 fn fits(document: &Document) -> Result<(), String> {
     threads(&document.threads)?;
     let schemas = schemas(document)?;
@@ -112,7 +112,7 @@ fn schemas(document: &Document) -> Result<BTreeMap<Fingerprint, Schema>, String>
     schemas.collect()
 }
 
-/// `None` when a field is none of the schema's, or a change has no operation.
+/// Returns `None` if the schema does not have a field, or if a change has no operation.
 fn fields<'w>(
     checkpoint: &Checkpoint,
     mut writes: impl Iterator<Item = &'w Vec<LoggedWrite>>,
@@ -125,7 +125,7 @@ fn fields<'w>(
     sound.then_some(())
 }
 
-/// Checks that all values at the end of a branch can be put together, and are no larger than a state may be.
+/// Checks that all values at the end of a branch can be folded, and do not exceed the size limit of a state.
 fn folds(
     end: &Checkpoint,
     all: &HashMap<CheckpointId, &Checkpoint>,

@@ -1,4 +1,4 @@
-//! From a document to rows.
+//! Stores a document.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +22,7 @@ use crate::write::commit::insert_thread;
 use crate::write::insert::{Spot, Versions};
 
 impl WriteCache {
-    /// Stores a document as the thread `name`. What cannot be stored is found before anything is written.
+    /// Stores a document as the thread `name`. Errors are detected before anything is written.
     pub(crate) fn import(&mut self, document: &Document, name: &ThreadId) -> Result<(), StoreError> {
         let plan = self.plan_import(document, name)?;
         self.carry_out_import(&plan)?;
@@ -38,7 +38,7 @@ impl WriteCache {
                 None => None,
             };
             rows.push(match held {
-                // A subgraph's thread may have come as the past of another one, without the thread above it.
+                // A subgraph's thread may have been imported as the past of another one, without the thread above it.
                 Some(held) if document.is_own(part) && held.name.is_below() => Row::Adopted(held.id),
                 Some(held) if document.is_own(part) => return Err(StoreError::ThreadExists(held.name)),
                 Some(held) => Row::Held(held.id),
@@ -54,7 +54,7 @@ impl WriteCache {
                 }
                 continue;
             };
-            // What is shared may have come with another thread.
+            // A shared checkpoint may have been imported with another thread.
             let owner = CheckpointRow::visit(&self.connection, seq, |row, _| Ok(row.thread))?;
             let name = ThreadRow::get(&self.connection, owner)?.name;
             let is_remnant = name.before_deletion() != name;
@@ -86,7 +86,7 @@ impl WriteCache {
                 }
             }
         }
-        // A thread that only shares its past is not needed where all of that is there.
+        // A thread that only contributes a shared past is not needed if all of that already exists.
         for (position, row) in plan.rows.iter_mut().enumerate() {
             let mut own = document.checkpoints.iter().filter(|part| part.thread == position);
             if document.threads[position].head.is_none()
@@ -98,8 +98,8 @@ impl WriteCache {
         Ok(plan)
     }
 
-    /// Returns `true` if a thread is a subgraph's whose root is gone: it is kept only for the threads that continue
-    /// from it.
+    /// Returns `true` if this is the thread of a subgraph whose root does not exist: it is kept only for the threads
+    /// that continue from it.
     fn is_orphan(&self, thread: &ThreadId) -> Result<bool, StoreError> {
         let mut root = thread.clone();
         while let Some(above) = root.above() {
@@ -123,7 +123,7 @@ impl WriteCache {
             topology.keep(&self.connection, *fingerprint)?;
         }
         let mut seqs = plan.held.clone();
-        // The newest checkpoint of each thread that was written here.
+        // The newest checkpoint of each thread that was written by this import.
         let mut newest: HashMap<usize, i64> = HashMap::new();
         let mut last: Option<Last> = None;
         let first = self.last_seq + 1;
@@ -165,7 +165,7 @@ impl WriteCache {
                     let head = *seqs.get(&head).ok_or_else(|| missing(head))?;
                     (renamed(&part.name, plan.document, plan.name), head)
                 }
-                // Of another thread that shares this past only that is here, as when it has been deleted.
+                // For a thread that only contributes a shared past, only that past is stored, as for a deleted thread.
                 None => match newest.get(&position) {
                     Some(head) => (part.name.remnant(head.cast_unsigned()), *head),
                     None => continue,
@@ -185,13 +185,13 @@ impl WriteCache {
                 }
             }
         }
-        // Of a thread that was there for others some checkpoints are older.
+        // A thread that existed for others already has some of the checkpoints.
         let is_adopted = plan.rows.iter().any(|row| matches!(row, Row::Adopted(_)));
         let written: HashSet<i64> = plan.rows.iter().filter_map(|row| row.written()).collect();
         branch::find(&self.connection, if is_adopted { 0 } else { first }, |thread| written.contains(&thread))
     }
 
-    /// Writes a checkpoint's row. `last` is what was written before it, most often its parent.
+    /// Writes a checkpoint's row. `last` is the checkpoint that was written before it, usually its parent.
     fn write(
         &mut self,
         checkpoint: &Checkpoint,
@@ -231,11 +231,11 @@ impl WriteCache {
 /// The plan of an import.
 struct Plan<'d> {
     document: &'d Document,
-    /// The name that the thread gets.
+    /// The new name of the thread.
     name: &'d ThreadId,
     /// The rows of the document's threads.
     rows: Vec<Row>,
-    /// The checkpoints that are in the file already.
+    /// The checkpoints that are already in the file.
     held: HashMap<CheckpointId, i64>,
 }
 
@@ -243,16 +243,16 @@ struct Plan<'d> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
     New(i64),
-    /// It is there already, whole.
+    /// The thread already exists completely.
     Held(i64),
-    /// It was there for those that share its past, and is whole again.
+    /// The thread existed only for the threads that share its past, and becomes complete.
     Adopted(i64),
-    /// Nothing is written on it.
+    /// Nothing is written for the thread.
     None,
 }
 
 impl Row {
-    /// The row of a thread that is made, or made whole.
+    /// Returns the row of a thread that is created or completed.
     fn written(self) -> Option<i64> {
         match self {
             Self::New(id) | Self::Adopted(id) => Some(id),
@@ -268,14 +268,14 @@ impl Row {
     }
 }
 
-/// Where a checkpoint's row goes.
+/// The position of a checkpoint's row.
 struct Written {
     seq: i64,
     parent: Option<i64>,
     thread: i64,
 }
 
-/// The checkpoint that was written last, and the versions there.
+/// The checkpoint that was written last, with its versions.
 struct Last {
     seq: i64,
     versions: Versions,

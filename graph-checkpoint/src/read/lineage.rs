@@ -1,4 +1,4 @@
-//! The tree of checkpoints that a thread is part of.
+//! The checkpoint tree that contains a thread.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::history::decode::Outline;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader::{Names, name};
 
-/// All checkpoints that go back to the first one of a thread, newest first.
+/// Returns all checkpoints that descend from the first one of a thread, newest first.
 pub(crate) fn lineage(connection: &Connection, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
     let Some(thread) = ThreadRow::find(connection, thread)? else {
         return Ok(Vec::new());
@@ -35,7 +35,7 @@ pub(crate) fn lineage(connection: &Connection, thread: &ThreadId) -> Result<Vec<
     Ok(linked.collect())
 }
 
-/// The first checkpoint of the past of each thread that can be read.
+/// Returns the first checkpoint of the past of each thread that can be read.
 pub(crate) fn first_checkpoints(
     connection: &Connection,
 ) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError> {
@@ -53,7 +53,7 @@ pub(crate) fn first_checkpoints(
     Ok(threads.filter_map(|row| Some((row.name, *firsts.get(&row.head)?))).collect())
 }
 
-/// The places of the tree's checkpoints, oldest first. Each is read with its checksum afterwards.
+/// Returns the positions of the tree's checkpoints, oldest first. Their rows are read and checked afterwards.
 fn members(connection: &Connection, thread: &ThreadRow) -> Result<Vec<i64>, StoreError> {
     let threads = ThreadRow::all(connection)?.into_iter();
     let of_subgraphs: HashSet<i64> =

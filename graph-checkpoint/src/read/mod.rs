@@ -1,4 +1,4 @@
-//! Reads checkpoints with their values, what happened before them, and their names.
+//! Reads checkpoints with their values, their history, and their names.
 
 pub(crate) mod lineage;
 pub(crate) mod named;

@@ -1,4 +1,4 @@
-//! The names that threads have for checkpoints: the table `named`, one row a name.
+//! The names that threads have for checkpoints: the table `named`, one row per name.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn sum_of(thread: i64, name: &str, checkpoint: i64) -> i64 {
     Checksum::of("named").int(thread).text(name).int(checkpoint).finish()
 }
 
-/// Changes the names that a thread has.
+/// Changes the names of a thread.
 pub(crate) fn change(connection: &Connection, thread: &ThreadId, naming: &Naming) -> Result<(), StoreError> {
     let row = ThreadRow::find(connection, thread)?;
     let row = |missing: StoreError| row.ok_or(missing);
@@ -48,7 +48,7 @@ pub(crate) fn change(connection: &Connection, thread: &ThreadId, naming: &Naming
     }
 }
 
-/// Gives a checkpoint a name, unless it has it.
+/// Gives a checkpoint a name, unless it already has that name.
 fn give(
     connection: &Connection,
     thread: &ThreadRow,
@@ -66,7 +66,7 @@ fn give(
     }
 }
 
-/// Stores a name that the thread does not have.
+/// Stores a new name of the thread.
 pub(crate) fn keep(
     connection: &Connection,
     thread: i64,
@@ -88,7 +88,7 @@ fn remove(connection: &Connection, thread: i64, name: &CheckpointName) -> Result
     Ok(removed.map_err(sqlite)? > 0)
 }
 
-/// Where the checkpoint is that a thread has a name for.
+/// Returns the position of the checkpoint with this name on the thread.
 pub(crate) fn find(
     connection: &Connection,
     thread: i64,
@@ -101,7 +101,7 @@ pub(crate) fn find(
     Ok(found.map_err(sqlite)?.transpose()?.map(|(_, _, seq)| seq))
 }
 
-/// The names of a thread, by name, with their places.
+/// Returns the names of a thread, in order, with the positions of their checkpoints.
 pub(crate) fn of(connection: &Connection, thread: i64) -> Result<Vec<(CheckpointName, i64)>, StoreError> {
     let sql = "SELECT thread, name, checkpoint, sum FROM named WHERE thread = ? ORDER BY name";
     let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
@@ -114,7 +114,7 @@ pub(crate) fn of(connection: &Connection, thread: i64) -> Result<Vec<(Checkpoint
     Ok(names)
 }
 
-/// The names of a thread, by name.
+/// Returns the names of a thread, in order.
 pub(crate) fn names(connection: &Connection, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     let named = of(connection, row.id)?.into_iter().map(|(name, seq)| {
@@ -129,7 +129,7 @@ pub(crate) fn is_named_by(connection: &Connection, thread: i64, seq: i64) -> Res
     Ok(of(connection, thread)?.iter().any(|(_, named)| *named == seq))
 }
 
-/// The checkpoints to which threads have given names, where `by` says so of the thread.
+/// Returns the positions of named checkpoints, for the threads that `by` selects.
 pub(crate) fn places(connection: &Connection, by: impl Fn(i64) -> bool) -> Result<BTreeSet<i64>, StoreError> {
     let mut all =
         connection.prepare_cached("SELECT thread, name, checkpoint, sum FROM named").map_err(sqlite)?;
@@ -144,7 +144,7 @@ pub(crate) fn places(connection: &Connection, by: impl Fn(i64) -> bool) -> Resul
     Ok(places)
 }
 
-/// Reads the row whose columns begin at `first`: the thread, the name, and the checkpoint's place.
+/// Reads the row whose columns begin at `first`: the thread, the name, and the checkpoint's position.
 fn read(row: &Row<'_>, first: usize) -> Result<(i64, CheckpointName, i64), StoreError> {
     let thread: i64 = row.get(first).map_err(sqlite)?;
     let name = text(row, first + 1)?;
@@ -156,7 +156,7 @@ fn read(row: &Row<'_>, first: usize) -> Result<(i64, CheckpointName, i64), Store
     Ok((thread, name.parse().map_err(|error| corrupt(place, error))?, seq))
 }
 
-/// Reads every row: `visit` gets its id, its thread and its checkpoint, and whether it is sound.
+/// Reads every row: `visit` receives its id, its thread, its checkpoint, and an error if the row is invalid.
 pub(crate) fn check(
     connection: &Connection,
     mut visit: impl FnMut(i64, i64, i64, Result<(), StoreError>),

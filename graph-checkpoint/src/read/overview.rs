@@ -1,4 +1,4 @@
-//! Everything in a file, seen from afar: sizes of threads, schemas, graphs, and checkpoints by their ids.
+//! Overviews of a file: sizes of threads, schemas, graphs, and checkpoints by their ids.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,30 +13,30 @@ use crate::history::described::{self, Key};
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader;
 
-/// The number of last digits of an id that are usually shown.
+/// The number of last digits of an id that are usually displayed.
 const SHOWN: usize = 8;
 
-/// A checkpoint that was found by part of its id.
+/// A checkpoint that was found by a part of its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// The checkpoint.
     pub id: CheckpointId,
-    /// The thread that it was written on.
+    /// The thread on which it was written.
     pub thread: ThreadId,
 }
 
 /// The size of a thread's own data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSize {
-    /// The number of checkpoints that were written on it.
+    /// The number of checkpoints that were written on the thread.
     pub checkpoints: u64,
-    /// The number of them that nothing continues: the ends of its branches.
+    /// The number of these checkpoints that no other one continues: the ends of its branches.
     pub branches: u64,
-    /// The bytes that their texts take in the file. Long texts, which are stored once for all, are not counted.
+    /// The size in bytes of their stored texts, without long texts, which several checkpoints may share.
     pub bytes: u64,
 }
 
-/// The graph that a checkpoint was planned with.
+/// Returns the graph under which a checkpoint was planned.
 pub(crate) fn topology(
     connection: &Connection,
     thread: &ThreadId,
@@ -49,7 +49,7 @@ pub(crate) fn topology(
     text.ok_or_else(|| corrupt("the topologies", "one is missing")).map(Some)
 }
 
-/// The schemas of all states in the file.
+/// Returns the schemas of all states in the file.
 pub(crate) fn schemas(connection: &Connection) -> Result<Vec<Schema>, StoreError> {
     let mut all = connection.prepare_cached("SELECT id FROM schema ORDER BY id").map_err(sqlite)?;
     let rows = all.query_map([], |row| row.get(0)).map_err(sqlite)?;
@@ -61,7 +61,7 @@ pub(crate) fn schemas(connection: &Connection) -> Result<Vec<Schema>, StoreError
     Ok(schemas)
 }
 
-/// The checkpoints whose ids have these digits.
+/// Returns the checkpoints whose ids have these digits.
 pub(crate) fn locate(
     connection: &Connection,
     digits: &str,
@@ -88,7 +88,7 @@ pub(crate) fn locate(
     Ok(found)
 }
 
-/// The size of each thread's own data.
+/// Returns the size of each thread's own data.
 pub(crate) fn sizes(connection: &Connection) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
     let mut of_rows: BTreeMap<i64, ThreadSize> = BTreeMap::new();
     let mut all = connection

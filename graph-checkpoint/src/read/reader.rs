@@ -1,4 +1,4 @@
-//! Reading: loads and history. On one snapshot each, and never through a damaged row.
+//! Loads and history. Each call reads one snapshot, and returns an error for a damaged row.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ use crate::read::named;
 /// Idle connections for reading.
 pub(crate) struct Readers {
     idle: Mutex<Vec<Connection>>,
-    /// A place for each read at a time. More would only open connections, which takes longer than most reads do.
+    /// Limits the number of simultaneous reads, because opening a connection takes longer than most reads.
     pub(crate) places: Semaphore,
 }
 
@@ -74,7 +74,7 @@ fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {
     StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: checkpoint.to_string() }
 }
 
-/// Walks from `from` back to the first checkpoint for which `stop` says so.
+/// Walks from `from` back to the first checkpoint for which `stop` returns `true`.
 pub(crate) fn walk(
     connection: &Connection,
     from: i64,
@@ -91,7 +91,7 @@ pub(crate) fn walk(
     Ok(found)
 }
 
-/// The checkpoint named `id` as `thread` sees it.
+/// Returns the checkpoint with this `id` from the view of `thread`.
 pub(crate) fn seen(
     connection: &Connection,
     thread: &ThreadRow,
@@ -126,7 +126,7 @@ pub(crate) fn seen(
     }
 }
 
-/// Reads the checkpoint that is meant; only the work on top of it where it is the one that is `known`.
+/// Reads the requested checkpoint; if it is `known`, only the work on top of it.
 pub(crate) fn load(
     connection: &Connection,
     thread: &ThreadId,
@@ -145,7 +145,7 @@ pub(crate) fn load(
     load_at(connection, &row.graph, place).map(|loaded| Load::Whole(Box::new(loaded)))
 }
 
-/// The checkpoint of a thread that is meant.
+/// Returns the requested checkpoint of a thread.
 pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result<Seen, StoreError> {
     Ok(match at {
         At::Head => Seen { seq: row.head, worker: row.id, head: true },
@@ -170,7 +170,7 @@ pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result
     })
 }
 
-/// The checkpoint of a thread of `graph` at `place` with its values and the work on top of it.
+/// Loads the checkpoint at `place`, of a thread of `graph`, with its values and the work on top of it.
 pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Result<Loaded, StoreError> {
     let Read { row, schema, checkpoint } = checkpoint(connection, place.seq, &mut Material::default())?;
     let (fields, _) = fields_at(connection, place.seq)?;
@@ -214,14 +214,14 @@ pub(crate) struct Material {
     bodies: HeldBodies,
 }
 
-/// A checkpoint with its row, and what its fields are.
+/// A checkpoint with its row and its fields.
 pub(crate) struct Read {
     pub(crate) row: CheckpointRow,
     pub(crate) schema: Arc<Schema>,
     pub(crate) checkpoint: Checkpoint,
 }
 
-/// The checkpoint at `seq`.
+/// Reads the checkpoint at `seq`.
 pub(crate) fn checkpoint(
     connection: &Connection,
     seq: i64,
@@ -237,7 +237,7 @@ pub(crate) fn checkpoint(
     let changes = changes.iter().map(|change| change.resolve(connection, &mut material.segments, bodies));
     let mut parts = decode::decode(changes.collect::<Result<_, _>>()?, &manifest, bodies)?;
     if row.source == Source::Pruned {
-        // Its changes hold what newer versions need. What it stands for is the whole state.
+        // The changes of a pruned checkpoint only serve newer versions. A reader sees the whole state instead.
         let (fields, _) = fields_at(connection, seq)?;
         let values = values(connection, &fields).map_err(|(_, error)| error)?.into_iter();
         let whole = |FieldValue { field, value }| Change { field, ops: [Op::Set(value)].into() };
@@ -264,7 +264,7 @@ pub(crate) fn checkpoint(
     Ok(Read { row, schema: described.schema, checkpoint })
 }
 
-/// The map from field to version at `seq`, and how many checkpoints back the last whole map is.
+/// Returns the map from field to version at `seq`, and the number of checkpoints since the last whole map.
 pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u32), StoreError> {
     let mut fields = Fields::new();
     let mut back = 0;
@@ -286,7 +286,7 @@ pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u3
     Ok((fields, back))
 }
 
-/// Folds the version of every field. All of them together are no larger than a state may be.
+/// Folds the versions of all fields. Their total size is limited to that of a state.
 fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (FieldId, StoreError)> {
     let limits = connection.limits();
     let mut rows = Rows::default();
@@ -304,7 +304,7 @@ fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (
         }
         values.push(FieldValue { field, value });
     }
-    // A value takes two bytes at least, so there is nothing to be counted in a small state.
+    // A value has at least two bytes, so values need not be counted in a small state.
     if bytes / 2 > limits.most_values()
         && let Err(excess) = StateSize::of(&values).check(&limits)
     {
@@ -313,7 +313,7 @@ fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (
     Ok(values)
 }
 
-/// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
+/// Returns the requested checkpoint of `thread` and those that it continues, at most `limit` of them.
 pub(crate) fn history(
     connection: &Connection,
     thread: &ThreadId,
@@ -326,7 +326,7 @@ pub(crate) fn history(
     let from = place(connection, &thread, from)?.seq;
     let mut names = Names::from([(thread.id, thread.name)]);
     let mut lines: Vec<Summary> = Vec::new();
-    // One more than the page holds: each line names its parent, which is the next row.
+    // One more row than the page has is read: each entry names its parent, which is the next row.
     let _oldest = walk(connection, from, |row, manifest| {
         if let Some(younger) = lines.last_mut() {
             younger.parent = Some(row.id);
@@ -341,10 +341,10 @@ pub(crate) fn history(
     Ok(lines)
 }
 
-/// The names of threads by their rows, as far as they were read.
+/// The names of threads that were read, by row.
 pub(crate) type Names = HashMap<i64, ThreadId>;
 
-/// The name of the thread in the row `id`.
+/// Returns the name of the thread in the row `id`.
 pub(crate) fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId, StoreError> {
     if let Some(name) = names.get(&id) {
         return Ok(name.clone());

@@ -1,4 +1,4 @@
-//! Reading what happened: checkpoints with their supersteps, and without the values that they hold.
+//! Reads checkpoints with their supersteps, and without their values.
 
 use superstep_core::checkpoint::{At, Seq, StepRecord, StoreError};
 use superstep_core::id::ThreadId;
@@ -10,7 +10,7 @@ use crate::pending::emitted;
 use crate::pending::key::Seen;
 use crate::read::reader::{self, Material, Names, Read};
 
-/// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
+/// Returns the requested checkpoint of `thread` and those that it continues, at most `limit` of them.
 pub(crate) fn steps(
     connection: &Connection,
     thread: &ThreadId,

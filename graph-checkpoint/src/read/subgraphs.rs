@@ -20,21 +20,21 @@ pub struct Subgraph {
     pub thread: ThreadId,
     /// The node whose task runs it.
     pub node: NodeName,
-    /// The number of this run among those of the node on the thread above that are in the file, from 1: in the order
-    /// in which they were planned, those of one superstep in the order of their tasks.
+    /// The number of this run, from 1, among the node's runs on the thread above that are in the file. Runs are
+    /// numbered in the order in which they were planned, and within a superstep in the order of their tasks.
     pub number: usize,
-    /// The key under which its state is kept, where it is.
+    /// The key under which its state is kept, if it is.
     pub key: Option<String>,
-    /// The checkpoint on which its task was planned; an edit plans it once more.
+    /// The checkpoint on which its task was planned. An edit plans the task again.
     pub planned_on: CheckpointId,
     /// The position of the task in its superstep.
     pub position: u32,
 }
 
-/// The subgraphs that tasks of a thread ran, in the order of their numbers; of those whose plans were pruned nothing
-/// is known.
+/// Returns the subgraphs that tasks of a thread ran, in the order of their numbers, except those whose plans were
+/// pruned.
 pub(crate) fn subgraphs(connection: &Connection, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError> {
-    // What a deleted thread of this name has left for others is its past, too.
+    // The remains of a deleted thread of this name also belong to its past.
     let all = ThreadRow::on_or_below(connection, thread)?;
     let (own, mut below): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|row| row.name.before_deletion() == *thread);
@@ -80,7 +80,7 @@ fn add_bases(
     Ok(())
 }
 
-/// Adds the threads of the subgraphs of tasks that edits planned once more.
+/// Adds the threads of the subgraphs of tasks that edits planned again.
 fn add_links(
     connection: &Connection,
     thread: &ThreadRow,
@@ -105,15 +105,16 @@ struct Finding<'t> {
     wanted: BTreeSet<ThreadId>,
     links: HashMap<TaskId, ThreadId>,
     found: Vec<Subgraph>,
-    /// The positions in `found`.
+    /// The indexes in `found`.
     at: HashMap<ThreadId, usize>,
     keys: HashMap<ThreadId, String>,
-    /// The number of those found of each node.
+    /// The number of subgraphs that were found for each node.
     counts: HashMap<NodeName, usize>,
 }
 
 impl Finding<'_> {
-    /// Learns which subgraphs the tasks that are planned on a checkpoint run, and under which keys some are kept there.
+    /// Records the subgraphs that the tasks planned on a checkpoint run, and the keys of those whose state is kept
+    /// there.
     fn learn(&mut self, base: CheckpointId, step: i64, Planned { tasks, kept }: Planned) {
         self.keys.extend(kept.into_iter().map(|kept| (kept.thread, kept.key)));
         for (position, task) in (0..).zip(tasks) {

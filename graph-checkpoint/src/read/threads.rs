@@ -1,4 +1,4 @@
-//! Lists of threads, and of the questions that are open on them.
+//! Lists of threads, and of their open questions.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::pending::ask;
 use crate::pending::key::Seen;
 use crate::read::reader::{Names, name};
 
-/// The threads that a scan asks for, by name. Of the others nothing more is read.
+/// Returns the threads that a scan asks for, by name. Reads nothing more of the others.
 pub(crate) fn threads(connection: &Connection, scan: &ThreadScan) -> Result<Vec<ThreadSummary>, StoreError> {
     let limit = scan.limit.unwrap_or(usize::MAX);
     let is_wanted = |head: &Outline| !scan.unfinished || head.leads_on();
@@ -33,18 +33,18 @@ pub(crate) fn threads(connection: &Connection, scan: &ThreadScan) -> Result<Vec<
     Ok(threads)
 }
 
-/// The threads of a file, those that are damaged beside the others.
+/// The threads of a file, with the damaged ones listed separately.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ThreadList {
-    /// Those whose latest checkpoints can be read, by name.
+    /// The threads whose latest checkpoints can be read, by name.
     pub threads: Vec<ThreadSummary>,
-    /// The names of the damaged threads and their errors; `None` where the name cannot be trusted either. The thread
-    /// of a subgraph is among them if its own row is damaged.
+    /// The names of the damaged threads and their errors; `None` if the name is damaged, too. The thread of a subgraph
+    /// is included only if its own row is damaged.
     pub damaged: Vec<(Option<ThreadId>, StoreError)>,
 }
 
-/// All threads, those that are damaged beside the others.
+/// Returns all threads, with the damaged ones listed separately.
 pub(crate) fn list(connection: &Connection) -> Result<ThreadList, StoreError> {
     let mut names = Names::new();
     let (mut threads, mut damaged) = (Vec::new(), Vec::new());
@@ -97,7 +97,7 @@ fn summary(
     }))
 }
 
-/// The open questions of a graph's threads.
+/// Returns the open questions of a graph's threads.
 pub(crate) fn open_asks(
     connection: &Connection,
     graph: &NodeName,

@@ -1,4 +1,4 @@
-//! State that the clones of a saver share: the file, its writer, its readers, and what is known of supersteps.
+//! The state that the clones of a saver share: the file, its writer, its readers, and open supersteps.
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns `true` if only the writer's connection sees what is stored.
+    /// Returns `true` if only the writer's connection sees the stored data.
     pub(crate) fn is_private(&self) -> bool {
         self.file.path.is_none() || self.file.options.durability == Durability::Exit
     }
@@ -39,7 +39,7 @@ impl Shared {
         }
     }
 
-    /// Opens the superstep on `base`; whether that is still the thread's head.
+    /// Opens the superstep on `base`; returns `false` if `base` is no longer the thread's head.
     pub(super) fn begin_superstep(
         &self,
         thread: &ThreadId,
@@ -47,7 +47,7 @@ impl Shared {
         fence: Option<u64>,
     ) -> Result<bool, StoreError> {
         let stored = self.read(|connection| {
-            // A thread that is not there has been deleted.
+            // A thread that does not exist was deleted.
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
             let missing =
                 || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };

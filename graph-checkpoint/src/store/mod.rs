@@ -1,4 +1,4 @@
-//! The store in a file: values that outlive threads, beside the checkpoints or in a file of their own.
+//! The SQLite store: values that outlive threads, in the checkpoint file or in a separate file.
 
 mod sqlite_store;
 mod table;

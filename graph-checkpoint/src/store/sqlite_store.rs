@@ -1,4 +1,4 @@
-//! The store.
+//! The SQLite store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,12 @@ use crate::file::wait_queue::WaitQueue;
 use crate::options::SqliteOptions;
 use crate::saver::SqliteSaver;
 
-/// Keeps entries in an SQLite file, with an index of their words.
+/// Stores entries in an SQLite file, with an index of their words.
 ///
-/// The file may be one that a [`SqliteSaver`] keeps checkpoints in, which gets two tables more. A write returns when
-/// it survives a crash and a loss of power, or what else the options promise; with [`Durability::Exit`] that is a
-/// crash of the program. Cheap to clone: clones share the connection. Several programs may use one file at once.
+/// The file may be one in which a [`SqliteSaver`] stores checkpoints; it then gets two more tables. A write returns
+/// once it survives a crash and a loss of power, or has the durability of the options; with [`Durability::Exit`] it
+/// survives a crash of the program. Cheap to clone: clones share the connection. Several programs may use one file at
+/// once.
 #[derive(Clone)]
 pub struct SqliteStore {
     open: Arc<Open>,
@@ -31,7 +32,7 @@ pub struct SqliteStore {
 
 struct Open {
     file: File,
-    /// `None` after a failure: it is opened again.
+    /// The connection; `None` after a failure, until it is opened again.
     connection: Mutex<Option<Connected>>,
 }
 
@@ -41,18 +42,18 @@ struct Connected {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, creating it when there is none.
+    /// Opens the file at `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Those of [`SqliteOptions::open`].
+    /// Returns the errors of [`SqliteOptions::open`].
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(Some(path.as_ref().to_owned()), SqliteOptions::new()).await
     }
 
-    /// A store without a file, for tests.
+    /// Creates a store without a file, for tests.
     ///
     /// # Errors
-    /// When the database cannot be made, which takes a lack of memory.
+    /// Returns an error if the database cannot be created, for example because memory is exhausted.
     pub async fn in_memory() -> Result<Self, StoreError> {
         Self::open_with(None, SqliteOptions::new()).await
     }
@@ -74,7 +75,7 @@ impl SqliteStore {
         }
     }
 
-    /// Works on the connection, away from the runtime's threads.
+    /// Runs work on the connection, on a blocking thread.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, AccessError> + Send + 'static,
@@ -96,7 +97,7 @@ impl SqliteStore {
         }
     }
 
-    /// Works in a transaction that writes.
+    /// Runs work in a transaction that writes.
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, AccessError> + Send + 'static,
@@ -116,13 +117,13 @@ impl SqliteStore {
 }
 
 impl SqliteSaver {
-    /// A store in the saver's file; of a saver in memory, one in memory of its own.
+    /// Returns a store in the saver's file; for a saver in memory, a separate store in memory.
     ///
-    /// A saver with [`Durability::Exit`] holds the file's write lock between its saves, and the store waits for it:
-    /// such a pair wants two files.
+    /// A saver with [`Durability::Exit`] holds the file's write lock between its saves, and the store waits for it: use
+    /// two files in that case.
     ///
     /// # Errors
-    /// Those of [`SqliteOptions::open`].
+    /// Returns the errors of [`SqliteOptions::open`].
     pub async fn store(&self) -> Result<SqliteStore, StoreError> {
         let file = self.file();
         SqliteStore::open_with(file.path.clone(), file.options.clone()).await
@@ -136,7 +137,7 @@ impl Open {
             *held = Some(connect(&self.file).map_err(of_file)?);
         }
         let done = work(held.as_mut().expect("opened above"));
-        // What is in memory would be lost with the connection.
+        // A database in memory would be lost with the connection.
         if matches!(done, Err(AccessError::Failed(_))) && self.file.path.is_some() {
             *held = None;
         }
@@ -144,7 +145,7 @@ impl Open {
     }
 }
 
-/// Begins a transaction when it is this program's turn.
+/// Begins a transaction, after waiting for a turn.
 fn begin<'c>(
     connection: &'c Connection,
     wait_queue: &mut WaitQueue,

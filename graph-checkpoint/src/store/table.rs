@@ -1,4 +1,4 @@
-//! The tables of the store, and what is read from them and written to them.
+//! The tables of the store, and their statements.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use superstep_core::state::Json;
@@ -7,8 +7,9 @@ use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, words_in
 use super::sqlite_store::failed;
 use crate::checksum::Checksum;
 
-/// An entry, and the words of its texts, one after the other as [`words_in`] finds them. The tokenizer leaves those as
-/// they are: a word is made of letters and digits in lower case, and it takes every letter beyond ASCII as such.
+/// The statements that create the tables of entries and of the words of their texts, in the form of [`words_in`]. The
+/// tokenizer does not change those: a word consists of lower-case letters and digits, and the tokenizer accepts every
+/// character beyond ASCII as part of a word.
 pub(super) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS item(
     id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, key TEXT NOT NULL, created INTEGER NOT NULL,
@@ -20,7 +21,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS item_words USING fts5(
 );
 ";
 
-/// A search looks up so many words in the index; what is found is checked for all of them.
+/// The maximum number of words that a search looks up in the index; the found entries are checked for all words.
 const MOST_WORDS: usize = 64;
 
 const COLUMNS: &str = "namespace, key, created, updated, expires, value, sum";
@@ -63,7 +64,7 @@ fn entry(row: &Row<'_>) -> Result<Entry, AccessError> {
     })
 }
 
-/// Reads every entry of a file that has a store: `visit` gets the row's id and what is wrong with it.
+/// Reads every entry of a file that has a store: `visit` receives the row's id and its problem, if it has one.
 pub(crate) fn check(
     connection: &Connection,
     mut visit: impl FnMut(i64, Option<AccessError>),
@@ -164,7 +165,7 @@ fn end_of(path: &str) -> Option<String> {
 
 pub(super) fn search(connection: &Connection, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
     let path = search.namespace().path();
-    // In quotes a word is a word, whatever it means elsewhere in the language of the index.
+    // A quoted word is never an operator of the index's query language.
     let words = search.wanted_words().map(|words| {
         words.iter().take(MOST_WORDS).map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" ")
     });

@@ -46,7 +46,7 @@ impl WriteCache {
         Ok((head, pending::on(&self.connection, seen(place))?))
     }
 
-    /// Answers with their defaults the questions whose deadline has passed, and returns them.
+    /// Answers the questions whose deadline has passed with their defaults, and returns them.
     pub(crate) fn expire(
         &mut self,
         graph: &NodeName,
@@ -71,7 +71,7 @@ impl WriteCache {
     }
 }
 
-/// A time as SQLite compares it.
+/// Converts a time to SQLite's integers, for comparisons.
 pub(crate) fn latest(now_ms: u64) -> i64 {
     i64::try_from(now_ms).unwrap_or(i64::MAX)
 }

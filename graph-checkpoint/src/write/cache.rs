@@ -1,4 +1,4 @@
-//! The writer's cache of the file.
+//! The writer's cache of the file's contents.
 
 use std::sync::Arc;
 
@@ -22,23 +22,23 @@ use crate::pending::results::{self, Kept};
 use crate::read::reader;
 use crate::write::insert::Versions;
 
-/// The writing connection with a cache of the file.
+/// The connection that writes, with a cache of the file's contents.
 ///
-/// The cache is dropped with every transaction that fails, and when another connection turns out to have deleted
-/// something. When another connection has written anything else, each thread is checked before it is used: what is cached
-/// of threads that the other connection did not change stays valid.
+/// The cache is dropped with every transaction that fails, and when another connection has deleted something. When
+/// another connection has written anything else, each thread is checked before it is used: cached data of unchanged
+/// threads stays valid.
 pub(crate) struct WriteCache {
     pub(crate) connection: Connection,
     pub(crate) threads: HashMap<ThreadId, Known>,
-    /// The latest checkpoint's; negative when it is not known.
+    /// The sequence number of the latest checkpoint; negative if it is unknown.
     pub(crate) last_seq: i64,
-    /// A greater id is a new one.
+    /// The greatest known id: a greater one is new.
     pub(crate) newest: Option<CheckpointId>,
-    /// SQLite's number of what other connections have committed; negative when it is not known.
+    /// SQLite's counter of commits by other connections; negative if it is unknown.
     version: i64,
-    /// The number of changes that were undone though their transaction went on.
+    /// The number of changes that were rolled back although their transaction continued.
     pub(crate) undone: u64,
-    /// The number of times that other connections turned out to have committed.
+    /// The number of times that commits by other connections were detected.
     seen: u64,
     schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
     topologies: HashMap<Fingerprint, i64>,
@@ -50,7 +50,8 @@ pub(crate) struct WriteCache {
 /// The largest number of threads in the cache.
 pub(crate) const THREADS: usize = 8192;
 
-/// The largest number of checkpoints by other connections that the cache catches up with. After more, it starts over.
+/// The maximum number of checkpoints by other connections that the cache reads to catch up. After more, the cache is
+/// cleared.
 const FOLLOWED: i64 = 4096;
 
 /// The cached state of a thread.
@@ -61,36 +62,36 @@ pub(crate) struct Known {
     pub(crate) head_id: CheckpointId,
     pub(crate) schema: Fingerprint,
     pub(crate) fields: Fields,
-    /// Checkpoints since the last whole map.
+    /// The number of checkpoints since the last whole map.
     pub(crate) since_map: u32,
     pub(crate) tails: Tails,
-    /// The size of its state, where that is known.
+    /// The size of its state, if it is known.
     pub(crate) size: Option<StateSize>,
     pub(crate) work: OnTop,
-    /// As of which foreign transaction the head and the work on it were looked at.
+    /// The value of `WriteCache::seen` when the head and the work on it were last checked.
     seen: u64,
 }
 
-/// The work on top of a head, as far as it is known.
+/// The known work on top of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnTop {
-    /// There is none.
+    /// There is no work.
     Nothing,
-    /// There may be some, of which these results are all that count in a commit.
+    /// There may be work, of which only these records matter to a commit.
     Results(Recorded),
-    /// There may be any.
+    /// There may be any work.
     Unread,
 }
 
 impl OnTop {
-    /// Something was added that counts in no commit.
+    /// Records that work was added that does not matter to a commit.
     pub(crate) fn touch(&mut self) {
         if *self == Self::Nothing {
             *self = Self::Results(Recorded::default());
         }
     }
 
-    /// A result was added.
+    /// Records that a result was added.
     pub(crate) fn add(&mut self, result: &TaskResult) {
         self.touch();
         if let Self::Results(all) = self {
@@ -100,8 +101,8 @@ impl OnTop {
 }
 
 impl Known {
-    /// Returns `true` if the thread still has its head, whatever other connections have written. The work on it may have
-    /// changed.
+    /// Returns `true` if the thread still has its head, whatever other connections have written. The work on the head
+    /// may have changed.
     fn is_as_before(&mut self, connection: &Connection) -> Result<bool, StoreError> {
         let mut look = connection
             .prepare_cached(
@@ -136,7 +137,8 @@ impl WriteCache {
         }
     }
 
-    /// The number of changes that the connection has made. A request that leaves it as it was has written nothing.
+    /// Returns the number of changes that the connection has made. A request that does not increase it has written
+    /// nothing.
     pub(crate) fn written(&self) -> u64 {
         self.connection.total_changes() - self.undone
     }
@@ -148,8 +150,7 @@ impl WriteCache {
         self.last_seq = -1;
     }
 
-    /// Takes note of what other connections have committed. To be called in each transaction, before anything that is
-    /// remembered is used.
+    /// Detects commits by other connections. Each transaction calls this before it uses the cache.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
         let number = |sql| -> Result<Option<i64>, StoreError> {
             let found =
@@ -174,9 +175,9 @@ impl WriteCache {
         Ok(())
     }
 
-    /// Looks at the checkpoints that others have added. `false` where they have also taken some away.
+    /// Reads the checkpoints that other connections have added. Returns `false` if they have also deleted some.
     fn follow(&mut self) -> Result<bool, StoreError> {
-        // A deletion takes a place that is of no thread. The last checkpoint is looked for as well: it is gone only with one.
+        // A deletion adds an empty row. The last checkpoint is also looked up: it is only missing after a deletion.
         let mut added = self
             .connection
             .prepare_cached("SELECT min(seq), max(id), min(thread) FROM checkpoint WHERE seq >= ?")
@@ -222,11 +223,11 @@ impl WriteCache {
         Ok(true)
     }
 
-    /// Where work on `base` belongs; an error unless `base` is the head of `thread`.
+    /// Returns the key of work on `base`; an error unless `base` is the head of `thread`.
     pub(crate) fn place(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<WorkKey, StoreError> {
         self.know(thread)?;
         let superseded = || StoreError::Superseded { thread: thread.clone(), base };
-        // A thread that is not there has been deleted.
+        // A thread that does not exist was deleted.
         let known = self.threads.get_mut(thread).ok_or_else(superseded)?;
         if known.head_id == base {
             known.work.touch();
@@ -238,7 +239,7 @@ impl WriteCache {
         }
     }
 
-    /// Stores a result on `base`; whether it is the one that counts.
+    /// Stores a result on `base`; returns `true` if it is the one that counts.
     pub(crate) fn record(
         &mut self,
         thread: &ThreadId,
@@ -257,7 +258,7 @@ impl WriteCache {
         Ok(kept != Kept::Another)
     }
 
-    /// The same for work that changes which effects have succeeded.
+    /// Returns the key of work that changes which effects have succeeded, like [`place`](Self::place).
     pub(crate) fn place_of_effect(
         &mut self,
         thread: &ThreadId,
@@ -299,7 +300,7 @@ impl WriteCache {
         topology.keep(&self.connection, graph.topology_fingerprint)
     }
 
-    /// Takes in that a commit was stored in the row `seq`, with `work` on top.
+    /// Updates the cache after a commit was stored in the row `seq`, with `work` on top.
     pub(crate) fn remember(
         &mut self,
         commit: &Commit,

@@ -1,4 +1,4 @@
-//! Commits: a checkpoint becomes a row, and the head of its thread moves.
+//! Commits: insert a checkpoint's row, and move the head of its thread.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -39,13 +39,13 @@ impl WriteCache {
             if let Some(done) = done {
                 return Ok(done);
             }
-            // What was remembered may be out of date.
+            // The cache may be out of date.
             self.forget();
         }
         self.lost(commit)
     }
 
-    /// Stores an input's checkpoint and the one that continues it; otherwise writes nothing.
+    /// Stores an input's checkpoint and the one that continues it, or writes nothing.
     fn attempt_both(
         &mut self,
         input: &Arc<Checkpoint>,
@@ -66,7 +66,7 @@ impl WriteCache {
             done => done,
         };
         match done {
-            // The transaction as a whole is given up.
+            // The whole transaction fails.
             Err(StoreError::Io(_)) => return done,
             Ok(Some(Committed::New)) => {}
             _ => {
@@ -79,7 +79,7 @@ impl WriteCache {
         done
     }
 
-    /// Stores the checkpoint if it fits what is remembered; otherwise writes nothing.
+    /// Stores the checkpoint if it fits the cached data; otherwise writes nothing.
     fn attempt(&mut self, commit: &Commit) -> Result<Option<Committed>, StoreError> {
         let checkpoint = &commit.checkpoint;
         self.know(&commit.thread)?;
@@ -100,7 +100,7 @@ impl WriteCache {
         if known.is_none() && is_orphan(&self.connection, &commit.thread)? {
             return Ok(None);
         }
-        // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
+        // Ids sort by time: usually a new one is greater than all others, and need not be looked up.
         let is_newest = self.newest.is_none_or(|newest| checkpoint.id > newest);
         if !is_newest && CheckpointRow::seq_of(&self.connection, checkpoint.id)?.is_some() {
             return Ok(None);
@@ -130,7 +130,7 @@ impl WriteCache {
         let versions = match self.put(checkpoint, &at, base)? {
             Ok(versions) => versions,
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                // Somebody else has taken the number.
+                // Another connection has used the number.
                 return Ok(None);
             }
             Err(error) => return Err(sqlite(error)),
@@ -152,7 +152,7 @@ impl WriteCache {
         Ok(Some(Committed::New))
     }
 
-    /// The head with all that is recorded on it, if that is not what the commit goes by.
+    /// Returns the head with all its records, if they differ from those that the commit expects.
     fn outrun(&self, commit: &Commit) -> Result<Option<Committed>, StoreError> {
         let (Some(recorded), Some(known)) = (commit.recorded, self.threads.get(&commit.thread)) else {
             return Ok(None);
@@ -170,7 +170,7 @@ impl WriteCache {
         Ok(Some(Committed::Outrun(Box::new(loaded))))
     }
 
-    /// Finds what the checkpoint builds on.
+    /// Returns the state on which the checkpoint builds.
     fn base(&self, commit: &Commit) -> Result<Base, StoreError> {
         let known = self.threads.get(&commit.thread);
         match commit.checkpoint.parent {
@@ -187,7 +187,7 @@ impl WriteCache {
                     checkpoint: parent.to_string(),
                 })?;
                 let row = CheckpointRow::get(&self.connection, seq)?.row;
-                // A branch is a copy of what stands on its parent.
+                // The content of a branch is copied from its parent.
                 if commit.checkpoint.source != Source::Fork {
                     refuse_pruned(&row, &commit.thread)?;
                 }
@@ -207,7 +207,7 @@ impl WriteCache {
         last.query_row([], |row| row.get::<_, i64>(0)).map(|last| last + 1).map_err(sqlite)
     }
 
-    /// The compare-and-swap: moves the head from where it was seen, or fails the transaction.
+    /// Moves the head from its expected position, as a compare-and-swap, or fails the transaction.
     fn move_head(
         &self,
         commit: &Commit,
@@ -234,7 +234,7 @@ impl WriteCache {
         }
         if known.work != OnTop::Nothing {
             let place = WorkKey { thread, base: known.head };
-            // An input discards the superstep, and so does a branch from elsewhere.
+            // An input discards the superstep, and so does a branch from another checkpoint.
             if goes_on && commit.checkpoint.source != Source::Input {
                 pending::settle(&self.connection, place)?;
             } else {
@@ -274,7 +274,7 @@ fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreEr
     Ok(ThreadRow::find(connection, &above)?.is_none())
 }
 
-/// Nothing goes on from a checkpoint of which only the state is left.
+/// Returns an error for a checkpoint that was reduced to its state, from which nothing can continue.
 fn refuse_pruned(row: &CheckpointRow, thread: &ThreadId) -> Result<(), StoreError> {
     match row.source {
         Source::Pruned => Err(StoreError::pruned(thread, row.id)),
@@ -282,11 +282,11 @@ fn refuse_pruned(row: &CheckpointRow, thread: &ThreadId) -> Result<(), StoreErro
     }
 }
 
-/// The state that a checkpoint builds on.
+/// The state on which a checkpoint builds.
 struct Base {
     parent: Option<i64>,
     schema: Option<Fingerprint>,
-    /// The versions there, when it is not the thread's head.
+    /// The versions at the parent, if it is not the thread's head.
     elsewhere: Option<Fields>,
 }
 

@@ -1,19 +1,19 @@
-//! Decides if a commit that syncs is better written by its caller.
+//! Decides if a caller should write its own commit.
 //!
-//! Handing a commit to the writer thread and hearing of it takes two wake-ups of a thread, some 30 µs. A run
-//! that is alone and whose disk syncs in less than [`QUICK`] spends less time in its own sync than it would
-//! lose in the hand-off; a runtime's thread may be held up for that long. As soon as two threads take turns
-//! their commits go to the writer, which makes one sync of those that come together.
+//! Handing a commit to the writer thread and receiving the reply wakes a thread twice, which takes about 30 µs. A run
+//! that is alone and whose disk syncs in less than [`QUICK`] loses less time with a sync on its own thread than with
+//! the hand-off, and may block a runtime's thread for that long. As soon as two threads take turns, their commits go to
+//! the writer, which syncs once for all commits that arrive together.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use superstep_core::id::ThreadId;
 
-/// The average duration of recent writes below which a caller writes itself.
+/// The average duration of recent writes below which a caller writes its own commit.
 const QUICK: Duration = Duration::from_micros(200);
 
-/// One write's weight in the average, as a divisor: after a slow one some ten go to the writer.
+/// The weight of a write in the average, as a divisor: after a slow write, about ten commits go to the writer.
 const WEIGHT: u32 = 8;
 
 /// The thread that committed last, and the average duration of writes.
@@ -29,7 +29,7 @@ struct Recent {
 }
 
 impl CommitTiming {
-    /// Notes that `thread` is about to commit; whether it had better write that itself.
+    /// Records that `thread` is about to commit; returns `true` if it should write the commit itself.
     pub(crate) fn is_quick_and_alone(&self, thread: &ThreadId) -> bool {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = recent.committed.as_ref() == Some(thread);
@@ -39,7 +39,7 @@ impl CommitTiming {
         alone && recent.average.is_some_and(|average| average < QUICK)
     }
 
-    /// Notes how long a write took, its sync included.
+    /// Records the duration of a write, including its sync.
     pub(crate) fn took(&self, time: Duration) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let average = recent.average.get_or_insert(time);

@@ -1,14 +1,14 @@
-//! DeferredErrors of requests that no caller waited for. The next caller of the thread gets the error.
+//! Errors of requests for which no caller waited. The thread's next caller receives the error.
 
 use std::collections::HashMap;
 
 use superstep_core::checkpoint::{Commit, Source, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-/// The number of threads whose deferred_errors are held. A dropped run does not take its fault away.
+/// The maximum number of threads with a deferred error. The error of a dropped run is never taken.
 const LIMIT: usize = 1024;
 
-/// Per thread, what went wrong in its unfinished superstep.
+/// For each thread, the error in its unfinished superstep.
 #[derive(Default)]
 pub(crate) struct DeferredErrors {
     held: HashMap<ThreadId, DeferredError>,
@@ -20,7 +20,7 @@ struct DeferredError {
 }
 
 impl DeferredErrors {
-    /// Keeps a fault of the superstep on `base`.
+    /// Keeps an error of the superstep on `base`.
     pub(crate) fn keep(&mut self, thread: &ThreadId, base: CheckpointId, error: StoreError) {
         if self.held.len() >= LIMIT && !self.held.contains_key(thread) {
             // The oldest superstep: ids sort by time.
@@ -36,14 +36,14 @@ impl DeferredErrors {
         self.held.len()
     }
 
-    /// Takes the thread's fault.
+    /// Takes the error of the thread.
     pub(crate) fn take(&mut self, thread: &ThreadId) -> Option<StoreError> {
         self.held.remove(thread).map(|fault| fault.error)
     }
 
-    /// Takes what a commit must be told. An input and an edit do not build on what the superstep's tasks did,
-    /// and neither does a commit on another checkpoint: a fault that a dropped run left is none of theirs. That another
-    /// driver was faster is found by comparing what a commit says it knows.
+    /// Takes the error that the commit must report. An input and an edit do not depend on the superstep's tasks, and
+    /// neither does a commit on another checkpoint, so an error of a dropped run does not concern them. A commit finds
+    /// out by comparing records if another driver was faster.
     pub(crate) fn of_commit(&mut self, commit: &Commit) -> Option<StoreError> {
         let fault = self.held.remove(&commit.thread)?;
         let concerned = commit.first().source == Source::Loop && commit.expected == Some(fault.base);
@@ -51,7 +51,7 @@ impl DeferredErrors {
         (concerned && !is_compared).then_some(fault.error)
     }
 
-    /// The answer to what nobody waits for: a fault is kept, unless the file failed.
+    /// Handles the outcome of a request for which no caller waits: its error is kept, unless the file failed.
     pub(crate) fn unwaited(
         &mut self,
         thread: &ThreadId,

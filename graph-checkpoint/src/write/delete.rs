@@ -1,7 +1,7 @@
-//! Deleting a thread, with everything that nobody else needs.
+//! Deletes a thread with all data that no other thread needs.
 //!
-//! A deletion takes a place in the store's order, like a commit: so whoever remembers the file notices it, and no
-//! sequence number is given twice. The row that takes it is empty, belongs to no thread, and goes with the next
+//! A deletion takes a sequence number in the store's order, like a commit, so that every cache of the file detects it,
+//! and no number is used twice. The row with that number is empty, belongs to no thread, and is removed by the next
 //! deletion.
 
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ use crate::read::named;
 use crate::write::cache::WriteCache;
 use crate::write::lease;
 
-/// The thread of the rows that take the places of deletions.
+/// The thread id of the empty rows of deletions.
 const NO_THREAD: i64 = 0;
 
 impl WriteCache {
@@ -50,20 +50,20 @@ impl WriteCache {
     }
 }
 
-/// The rows that a deletion takes out, and what stays of them for others.
+/// The rows to delete, and the remains that other threads need.
 struct Plan {
-    /// The threads that go, by their rows.
+    /// The threads to delete, by their rows.
     threads: HashMap<i64, ThreadRow>,
-    /// Their checkpoints that go with them, with their threads, newest first.
+    /// Their checkpoints to delete, with their threads, newest first.
     going: Vec<(i64, i64)>,
-    /// Of each thread of which checkpoints stay, the newest of those.
+    /// For each thread with checkpoints that remain, the newest of those.
     heads: HashMap<i64, i64>,
-    /// The latest place in the store's order.
+    /// The latest sequence number.
     last: i64,
 }
 
 impl Plan {
-    /// Reads threads and parents without their checksums: where those are damaged, nobody can read what is lost.
+    /// Reads threads and parents without their checksums: if those are damaged, the data could not be read anyway.
     fn of(connection: &Connection, thread: &ThreadId) -> Result<Self, StoreError> {
         let all = ThreadRow::all(connection)?;
         let names: HashSet<ThreadId> = all.iter().map(|row| row.name.clone()).collect();
@@ -72,7 +72,7 @@ impl Plan {
             all.into_iter().partition(|row| row.name.goes_with(thread, is_there));
         let mut threads: HashMap<i64, ThreadRow> = threads.into_iter().map(|row| (row.id, row)).collect();
 
-        // From newer to older, `built_on` holds those whose turn is to come.
+        // Rows are visited from newer to older; `built_on` contains rows that are still to be visited.
         let mut built_on: HashSet<i64> = others.iter().map(|row| row.head).collect();
         built_on.extend(named::places(connection, |thread| !threads.contains_key(&thread))?);
         let mut owners = BTreeMap::new();
@@ -103,7 +103,7 @@ impl Plan {
 
         let mut named = Vec::new();
         let staying = still_needed(&doomed, needed, |seq| kept(connection, seq, &mut named))?;
-        // Threads that a subgraph goes on from keep their names, and all that leads to their heads.
+        // Threads from which a subgraph continues keep their names, and the past of their heads.
         threads.retain(|id, _| !named.contains(id));
         let (staying, going): (Vec<_>, Vec<_>) =
             owners.into_iter().rev().partition(|(seq, _)| staying.contains(&place(*seq)));
@@ -143,7 +143,7 @@ impl Plan {
         referred.drop_unused(connection)
     }
 
-    /// Returns `true` if the thread goes as a whole.
+    /// Returns `true` if the thread is deleted completely.
     fn goes(&self, thread: i64) -> bool {
         self.threads.contains_key(&thread) && !self.heads.contains_key(&thread)
     }
@@ -153,7 +153,8 @@ pub(crate) fn place(seq: i64) -> Seq {
     Seq(seq.cast_unsigned())
 }
 
-/// Where the subgraphs that a checkpoint keeps go on from; their threads are added to `named`.
+/// Returns the positions from which the subgraphs continue whose state a checkpoint keeps, and adds their threads to
+/// `named`.
 pub(crate) fn kept(connection: &Connection, at: Seq, named: &mut Vec<i64>) -> Result<Vec<Seq>, StoreError> {
     let kept = CheckpointRow::visit(connection, at.0.cast_signed(), |_, manifest| decode::kept(manifest))?;
     let mut places = Vec::new();
@@ -167,7 +168,7 @@ pub(crate) fn kept(connection: &Connection, at: Seq, named: &mut Vec<i64>) -> Re
     Ok(places)
 }
 
-/// All that a thread has on top of a checkpoint.
+/// The statements that delete a thread's work on top of a checkpoint.
 pub(crate) const WORK_AT: [&str; 3] = [
     "DELETE FROM pending WHERE thread = ? AND base = ?",
     "DELETE FROM ask WHERE thread = ? AND base = ?",
@@ -176,7 +177,7 @@ pub(crate) const WORK_AT: [&str; 3] = [
 
 const BRANCHES: &str = "DELETE FROM branch WHERE thread = ?";
 
-/// A thread, with its names, its branches and its work.
+/// The statements that delete a thread with its names, its branches and its work.
 pub(crate) const THREAD: [&str; 6] = [
     "DELETE FROM named WHERE thread = ?",
     BRANCHES,
@@ -197,7 +198,7 @@ pub(crate) fn execute(
     })
 }
 
-/// Deletes the row at `seq`, and notes what it refers to.
+/// Deletes the row at `seq`, and records the data to which it referred.
 fn take_out(connection: &Connection, seq: i64, referred: &mut Referred) -> Result<(), StoreError> {
     let mut delete = connection
         .prepare_cached(&format!("DELETE FROM checkpoint WHERE seq = ? RETURNING {REFERRING}"))
@@ -214,7 +215,7 @@ fn take_out(connection: &Connection, seq: i64, referred: &mut Referred) -> Resul
     Ok(())
 }
 
-/// Leaves of a deleted thread what others share with it, up to `head`, under a name that no caller uses.
+/// Keeps the part of a deleted thread that others share, up to `head`, under a name that no caller uses.
 pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Result<(), StoreError> {
     if row.head == head {
         pending::settle(connection, WorkKey { thread: row.id, base: head })?;
@@ -224,7 +225,7 @@ pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Resu
     row.rename(connection, &name, head)
 }
 
-/// Takes a place in the store's order with a row that says nothing.
+/// Takes a sequence number in the store's order with an empty row.
 pub(crate) fn take_place(connection: &Connection, seq: i64) -> Result<(), StoreError> {
     let row = CheckpointRow {
         seq,
@@ -241,7 +242,7 @@ pub(crate) fn take_place(connection: &Connection, seq: i64) -> Result<(), StoreE
     CheckpointRow::locate(connection, seq)
 }
 
-/// Rows of no thread that pruning left for the sake of versions that are gone.
+/// Returns rows of no thread that pruning kept for versions that no longer exist.
 fn holders_of_nothing(connection: &Connection) -> Result<Vec<i64>, StoreError> {
     let number = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let read = |sql: &str| -> Result<HashMap<i64, Option<i64>>, StoreError> {
@@ -259,7 +260,7 @@ fn holders_of_nothing(connection: &Connection) -> Result<Vec<i64>, StoreError> {
     let mut rows = all.query([]).map_err(sqlite)?;
     let mut referred = HashSet::new();
     let mut of_nothing = Vec::new();
-    // From newer to older: who refers to a row comes before it.
+    // Rows are visited from newer to older, so a row is visited after those that refer to it.
     while let Some(row) = rows.next().map_err(sqlite)? {
         let seq: i64 = row.get(0).map_err(sqlite)?;
         if holders.remove(&seq).is_some() && !referred.contains(&seq) {
@@ -267,7 +268,7 @@ fn holders_of_nothing(connection: &Connection) -> Result<Vec<i64>, StoreError> {
             continue;
         }
         let parsed = versions_of(connection, row, seq);
-        // What a damaged row needs cannot be told: everything stays.
+        // The needs of a damaged row are unknown, so all rows are kept.
         let Ok((changes, fields)) = parsed else { return Ok(Vec::new()) };
         referred.extend(fields.into_iter().flatten().map(|version| version.seq));
         for change in changes {
@@ -278,7 +279,7 @@ fn holders_of_nothing(connection: &Connection) -> Result<Vec<i64>, StoreError> {
     Ok(of_nothing)
 }
 
-/// The changes and the map of a row of [`REFERRING`] with its map, which nobody has checked.
+/// Returns the changes and the map of a row of [`REFERRING`] with its map, unchecked.
 fn versions_of(
     connection: &Connection,
     row: &Row<'_>,
@@ -290,7 +291,7 @@ fn versions_of(
     Ok((decode::parse_changes(&texts.changes)?, fields))
 }
 
-/// The long texts and segments that deleted rows referred to.
+/// The long texts and segments to which deleted rows referred.
 #[derive(Default)]
 struct Referred {
     bodies: BTreeSet<i64>,
@@ -298,7 +299,7 @@ struct Referred {
 }
 
 impl Referred {
-    /// Deletes what nothing refers to any more.
+    /// Deletes those to which nothing refers any longer.
     fn drop_unused(mut self, connection: &Connection) -> Result<(), StoreError> {
         let checkpoints = format!("SELECT {REFERRING} FROM checkpoint");
         spare(connection, &checkpoints, CheckpointRow::unchecked, &mut self.segments, |texts, used| {
@@ -326,10 +327,10 @@ impl Referred {
     }
 }
 
-/// Reads the texts of a row that refer to others.
+/// Reads the texts of a row that may refer to others.
 type Read = for<'r> fn(&Connection, &'r Row<'_>) -> Result<[Cow<'r, str>; 2], StoreError>;
 
-/// Takes out of `unused` what the rows that `sql` finds refer to.
+/// Removes from `unused` everything to which the rows of the query `sql` refer.
 fn spare(
     connection: &Connection,
     sql: &str,
@@ -355,13 +356,13 @@ fn spare(
     Ok(())
 }
 
-/// The long texts that a stored text refers to: the numbers after `_body":`. A user's key may end so as well; what it
-/// names then stays for nothing.
+/// Returns the long texts to which a stored text refers: the numbers after `_body":`. A key of a user may have the same
+/// ending; data with that number is then kept without need.
 pub(crate) fn references(text: &str) -> impl Iterator<Item = i64> {
     numbers_after("_body\":", text)
 }
 
-/// The segments that stored changes refer to, and what a user's key names, as above.
+/// Returns the segments to which stored changes refer, and numbers after users' keys, as above.
 pub(crate) fn segments(changes: &str) -> impl Iterator<Item = i64> {
     numbers_after("\"segment\":[", changes)
 }

@@ -1,9 +1,9 @@
-//! Tracks how large a thread's state becomes, so that no commit stores what cannot be read.
+//! Tracks the size of a thread's state, so that no commit stores a state that is too large to read.
 //!
-//! The writer follows the size from commit to commit, by what each adds. A size that it does not know is computed when
-//! it matters: with a whole map, which is stored every 64th checkpoint of a branch, and before that with a commit that
-//! adds much. What is added in between is less than the margin between the limits for writing and for reading, however
-//! many programs write and however often.
+//! The writer updates the size with the data that each commit adds. An unknown size is computed with each whole map,
+//! which is stored every 64th checkpoint of a branch, and earlier with a commit that adds much data. The data added in
+//! between is smaller than the margin between the limits for writing and for reading, regardless of the number of
+//! programs and commits.
 
 use superstep_core::checkpoint::{Commit, Fold, StateSize, StoreError};
 use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op};
@@ -14,7 +14,7 @@ use crate::limited::{too_large, undecoded};
 use crate::write::cache::WriteCache;
 use crate::write::insert::Versions;
 
-/// Returns the size of the state after a commit on `base`, which has its schema; `None` where it does not matter yet.
+/// Returns the size of the state after a commit on `base`, which has its schema; `None` if it is not needed yet.
 pub(crate) fn size_after(
     cache: &WriteCache,
     commit: &Commit,
@@ -49,13 +49,13 @@ pub(crate) fn size_after(
             Ok(Some(size))
         }
         Err(StoreError::TooLarge { excess, .. }) => Err(too_large(place(), excess)),
-        // Whoever reads what is damaged is told. Who writes goes on.
+        // Readers of damaged data receive an error. The writer continues.
         Err(StoreError::Corrupt { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The values after the changes.
+/// Returns the values after the changes.
 fn values(cache: &WriteCache, fields: &Fields, changes: &[Change]) -> Result<Vec<FieldValue>, StoreError> {
     let failed = |error: CodecError| undecoded("the value", error);
     let mut rows = Rows::default();

@@ -1,4 +1,4 @@
-//! A checkpoint becomes a row, in a commit and in an import.
+//! Inserts a checkpoint's row, for a commit or an import.
 
 use superstep_core::checkpoint::{Checkpoint, StateSize, StoreError};
 use superstep_core::id::Fingerprint;
@@ -11,7 +11,7 @@ use crate::history::manifest::{Fields, MAP_EVERY, Version};
 use crate::history::rows::CheckpointRow;
 use crate::write::cache::WriteCache;
 
-/// Where a checkpoint's row goes, and the rows that it refers to.
+/// The position of a checkpoint's row, and the rows to which it refers.
 pub(crate) struct Spot {
     pub(crate) seq: i64,
     pub(crate) parent: Option<i64>,
@@ -22,19 +22,19 @@ pub(crate) struct Spot {
 
 /// The versions of the fields at a checkpoint.
 pub(crate) struct Versions {
-    /// The schema of the fields; `None` where there are none yet.
+    /// The schema of the fields; `None` if there are none yet.
     pub(crate) schema: Option<Fingerprint>,
     pub(crate) fields: Fields,
     /// The number of checkpoints since the last whole map.
     pub(crate) since_map: u32,
     pub(crate) tails: Tails,
-    /// The size of the state there, where that is known.
+    /// The size of the state, if it is known.
     pub(crate) size: Option<StateSize>,
 }
 
 impl WriteCache {
-    /// The versions under the schema of what builds on them. Under another one than they had, fields have other ids:
-    /// then a whole map is due, and what was known of the values is not.
+    /// Returns the versions under the schema of the next checkpoint. If that differs from the current one, fields have
+    /// other ids: then a whole map is due, and the size of the values is unknown.
     pub(crate) fn carried(
         &mut self,
         base: Versions,
@@ -52,8 +52,8 @@ impl WriteCache {
         })
     }
 
-    /// Writes the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The
-    /// inner error is that of the row alone: its place may be taken.
+    /// Inserts the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The
+    /// inner error concerns only the row: its position may be taken.
     pub(crate) fn put(
         &mut self,
         checkpoint: &Checkpoint,
@@ -109,7 +109,7 @@ impl WriteCache {
     }
 }
 
-/// The versions under a newer schema, in which fields have other ids.
+/// Returns the versions under a newer schema, in which fields have other ids.
 fn carry(fields: &Fields, carried: &[Option<FieldId>], len: usize) -> Fields {
     let mut newer: Vec<Option<Version>> = vec![None; len];
     for (version, target) in fields.iter().zip(carried) {

@@ -1,7 +1,7 @@
-//! Jobs that wait for whoever does them, and the sleep of that one.
+//! A queue of jobs, and the wait of the thread that runs them.
 //!
-//! It names no primitive but those of [`sync`](super::sync), and nothing of a file: its interleavings are tested with
-//! other primitives.
+//! It uses only the primitives of [`sync`](super::sync), and no file: tests replace the primitives to check all
+//! interleavings.
 
 use std::mem::take;
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ pub(crate) struct JobQueue<J> {
 
 struct Inner<J> {
     jobs: Vec<J>,
-    /// Jobs nobody waits for that are not yet settled.
+    /// The number of jobs without a waiting caller that are not settled yet.
     unsettled: usize,
     closed: bool,
 }
@@ -31,13 +31,13 @@ impl<J> JobQueue<J> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job that somebody waits for.
+    /// Adds a job with a waiting caller.
     pub(crate) fn push(&self, job: J) {
         self.inner().jobs.push(job);
         self.wake.notify_one();
     }
 
-    /// Adds a job that nobody waits for. It is unsettled until [`settled`](Self::settled) counts it.
+    /// Adds a job without a waiting caller. It is unsettled until [`settled`](Self::settled) counts it.
     pub(crate) fn push_unwaited(&self, job: J) {
         let mut inner = self.inner();
         inner.unsettled += 1;
@@ -46,24 +46,24 @@ impl<J> JobQueue<J> {
         self.wake.notify_one();
     }
 
-    /// Adds a job that the caller is about to do itself.
+    /// Adds a job that the caller is about to run itself.
     pub(crate) fn push_quietly(&self, job: J) {
         self.inner().jobs.push(job);
     }
 
-    /// Wakes who sleeps if something is left.
+    /// Wakes the sleeping thread if jobs are left.
     pub(crate) fn rouse(&self) {
         if !self.inner().jobs.is_empty() {
             self.wake.notify_one();
         }
     }
 
-    /// Returns `true` if a job that no caller waits for is not yet settled.
+    /// Returns `true` if a job without a waiting caller is not settled yet.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.inner().unsettled > 0
     }
 
-    /// There will be no more.
+    /// Closes the queue: no more jobs are added.
     pub(crate) fn close(&self) {
         self.inner().closed = true;
         self.wake.notify_one();
@@ -73,7 +73,7 @@ impl<J> JobQueue<J> {
         take(&mut self.inner().jobs)
     }
 
-    /// Puts back what must not be lost, before anything newer.
+    /// Puts unfinished jobs back, before all newer ones.
     pub(crate) fn put_back(&self, mut jobs: Vec<J>) {
         let mut inner = self.inner();
         jobs.append(&mut inner.jobs);
@@ -86,10 +86,10 @@ impl<J> JobQueue<J> {
         }
     }
 
-    /// Waits for work; `false` when there is none and there will be none.
+    /// Waits for jobs; returns `false` if there are none and the queue is closed.
     ///
-    /// A run that is told of its commit asks for the next one a few microseconds later, and waking a sleeping
-    /// thread takes longer than that: so it lingers a little first.
+    /// After a commit, a run sends the next request within a few microseconds, and waking a sleeping thread takes
+    /// longer than that, so this function polls for a short time first.
     pub(crate) fn wait(&self) -> bool {
         for _ in 0..LINGER {
             if !self.inner().jobs.is_empty() {

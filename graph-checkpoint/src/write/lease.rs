@@ -1,7 +1,7 @@
-//! Leases: the table `lease`, one row a thread that somebody holds.
+//! Leases: the table `lease`, one row per thread with a holder.
 //!
-//! Its key is the fence. It is never given twice, also when rows have gone, so that who has lost its lease is told by
-//! its row not being there.
+//! Its key is the fence. It is never used twice, even after rows were deleted, so a holder has lost its lease if its
+//! row does not exist.
 
 use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Claim, LeaseRecord, LeaseReply, Standing, StoreError};
@@ -15,7 +15,7 @@ use crate::options::LeaseClock;
 
 const COLUMNS: &str = "fence, thread, holder, ttl, renewed, sum";
 
-/// The time by the database's clock, in milliseconds since 1970.
+/// Returns the time of the database's clock, in milliseconds since the Unix epoch.
 pub(crate) fn now(connection: &Connection, clock: Option<&LeaseClock>) -> Result<u64, StoreError> {
     if let Some(clock) = clock {
         return Ok(clock());
@@ -25,7 +25,7 @@ pub(crate) fn now(connection: &Connection, clock: Option<&LeaseClock>) -> Result
     now.query_row([], |row| row.get::<_, i64>(0)).map(|now| u64::try_from(now).unwrap_or(0)).map_err(sqlite)
 }
 
-/// Gives a thread to whoever claims it, unless somebody has it.
+/// Gives the lease of a thread to a claim, unless there is another holder.
 pub(crate) fn acquire(connection: &Connection, claim: &Claim, now_ms: u64) -> Result<LeaseReply, StoreError> {
     if let Some(held) = find(connection, &claim.thread)? {
         match held.standing(now_ms) {
@@ -47,7 +47,7 @@ pub(crate) fn acquire(connection: &Connection, claim: &Claim, now_ms: u64) -> Re
     Ok(LeaseReply::Held(lease))
 }
 
-/// Lets a lease count from now, if it was not lost.
+/// Extends a lease from the current time, if it was not lost.
 pub(crate) fn renew(
     connection: &Connection,
     lease: &LeaseRecord,
@@ -59,13 +59,13 @@ pub(crate) fn renew(
     Ok(renewed)
 }
 
-/// Gives a lease back, if it was not lost.
+/// Releases a lease, if it was not lost.
 pub(crate) fn release(connection: &Connection, lease: &LeaseRecord) -> Result<(), StoreError> {
     check(connection, lease)?;
     take(connection, &lease.thread)
 }
 
-/// Takes a thread's lease away from whoever holds it; a damaged one as well.
+/// Deletes a thread's lease, whoever holds it, and even if it is damaged.
 pub(crate) fn take(connection: &Connection, thread: &ThreadId) -> Result<(), StoreError> {
     connection
         .prepare_cached("DELETE FROM lease WHERE thread = ?")
@@ -74,7 +74,7 @@ pub(crate) fn take(connection: &Connection, thread: &ThreadId) -> Result<(), Sto
         .map_err(sqlite)
 }
 
-/// Refuses whoever has lost its lease.
+/// Returns an error if the lease was lost.
 pub(crate) fn check(connection: &Connection, lease: &LeaseRecord) -> Result<(), StoreError> {
     let mut find_it =
         connection.prepare_cached("SELECT 1 FROM lease WHERE fence = ? AND thread = ?").map_err(sqlite)?;
@@ -86,7 +86,7 @@ pub(crate) fn check(connection: &Connection, lease: &LeaseRecord) -> Result<(), 
     Err(StoreError::LeaseLost { thread: lease.thread.clone(), to })
 }
 
-/// The lease of a thread.
+/// Returns the lease of a thread.
 pub(crate) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM lease WHERE thread = ?");
     let mut find = connection.prepare_cached(&sql).map_err(sqlite)?;
@@ -94,14 +94,14 @@ pub(crate) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<
     found.transpose()
 }
 
-/// All leases, by thread.
+/// Returns all leases, by thread.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<LeaseRecord>, StoreError> {
     let mut leases = Vec::new();
     visit(connection, |_, lease| lease.map(|lease| leases.push(lease)))?;
     Ok(leases)
 }
 
-/// Reads every row: `told` gets its fence and what is in it.
+/// Reads every row: `told` receives its fence and its lease.
 pub(crate) fn visit(
     connection: &Connection,
     mut told: impl FnMut(i64, Result<LeaseRecord, StoreError>) -> Result<(), StoreError>,

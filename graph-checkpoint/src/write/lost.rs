@@ -1,4 +1,4 @@
-//! Commits that lost: somebody else moved the head, or an earlier attempt did.
+//! Commits that do not fit the head: another commit moved it, or an earlier attempt of the same one.
 
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed, StoreError, digest};
 

@@ -1,9 +1,9 @@
-//! Writes to a file: one thread does so, in groups, and each commit is a compare-and-swap.
+//! Writes to a file: one thread writes groups of requests, and each commit is a compare-and-swap.
 //!
-//! `queue`, `job_queue` and `commit_timing` lead to the `writer`, in whose transactions each request has its `turn`;
-//! `session` has the results of open supersteps, and `deferred_errors` are reported to the next caller. `cache` is
-//! what the writer remembers of threads, and `growth` tracks how large they are. A `commit` moves a head and `insert`s
-//! a row, `delete` removes a thread with everything that no other one needs, `lease` says which program holds a
+//! `queue`, `job_queue` and `commit_timing` lead to the `writer`, in whose transactions each request has its `turn`.
+//! `session` contains the results of open supersteps, and `deferred_errors` those for the next caller. `cache` is the
+//! writer's cache of threads, and `growth` tracks the sizes of their states. A `commit` moves a head and `insert`s a
+//! row, `delete` removes a thread with all data that no other thread needs, and `lease` stores which program holds a
 //! thread.
 
 pub(crate) mod answers;

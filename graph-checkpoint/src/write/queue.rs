@@ -1,4 +1,4 @@
-//! The requests that wait to be written.
+//! The queue of requests to the writer.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use crate::write::commit_timing::CommitTiming;
 use crate::write::job_queue::JobQueue;
 use crate::write::turn::Turn;
 
-/// The kind of a request, which the writer must know beside its work.
+/// The kind of a request, which determines how the writer treats it.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// A commit. After a failed transaction the file says whether it is stored.
+    /// A commit. After a failed transaction, the file is read to find out if the commit is stored.
     Commit {
         thread: ThreadId,
         checkpoint: Arc<Checkpoint>,
-        /// `true` if it is a flush as well.
+        /// `true` if the commit also flushes.
         is_last: bool,
     },
-    /// The result of a task on `base`. Its failure is told to the next caller of its thread.
+    /// The result of a task on `base`. Its error is returned to the thread's next caller.
     Result { thread: ThreadId, base: CheckpointId },
-    /// The outcome of an effect, which would be unknown if it were not stored: it is tried again.
+    /// The outcome of an effect, which is tried again after a failure, because otherwise it would stay unknown.
     Outcome,
-    /// Makes everything on the thread as durable as was promised.
+    /// A request to make everything on the thread as durable as the options promise.
     Flush(ThreadId),
-    /// A deletion or an import, which read much.
+    /// A deletion or an import, which read many rows.
     Long,
-    /// Anything else.
+    /// Any other request.
     Short,
 }
 
-/// The outcome of a request's work: `Err` in the inner result is told to the caller as it is, whatever it is. An outer
-/// one is first seen to: it may end the transaction.
+/// The outcome of a request's work. `Err` in the inner result is returned to the caller unchanged. The writer handles
+/// an outer error first: it may end the transaction.
 pub(crate) type Outcome<T> = Result<Result<T, StoreError>, StoreError>;
 
-/// The work of a request, and its answer once it is done.
+/// The work of a request, and its reply once it is done.
 trait Task: Send {
     fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError>;
     fn refuse(&mut self, error: StoreError);
@@ -62,26 +62,26 @@ impl<T: Send, W: FnMut(&mut Turn<'_>) -> Outcome<T> + Send> Task for Call<T, W> 
 
     fn answer(self: Box<Self>) {
         if let (Some(reply), Some(answer)) = (self.reply, self.answer) {
-            // A caller that no longer waits does not want to know.
+            // A caller that no longer waits does not need the reply.
             let _unwanted = reply.send(answer);
         }
     }
 }
 
-/// A request, with the caller that waits for it. No caller waits for results, failures and values that were drawn.
+/// A request, with the caller that waits for it. No caller waits for results, failures and drawn values.
 pub(crate) struct Job {
     pub(crate) kind: Kind,
-    /// The lease with which it is allowed, or not at all; `None` where it needs none.
+    /// The lease that the request requires; `None` if it needs none.
     pub(crate) lease: Option<Arc<LeaseRecord>>,
     pub(crate) is_waited_for: bool,
     task: Box<dyn Task>,
 }
 
-/// The answer of the writer, once it is there.
+/// A receiver of the writer's reply.
 pub(crate) type Reply<T> = oneshot::Receiver<Result<T, StoreError>>;
 
 impl Job {
-    /// A request whose caller waits for the answer.
+    /// Creates a request whose caller waits for the reply.
     pub(crate) fn waited_for<T: Send + 'static>(
         kind: Kind,
         lease: Option<Arc<LeaseRecord>>,
@@ -92,7 +92,7 @@ impl Job {
         (Self { kind, lease, is_waited_for: true, task }, answer)
     }
 
-    /// A request for which nobody waits.
+    /// Creates a request without a waiting caller.
     pub(crate) fn handed_over(
         kind: Kind,
         lease: Option<Arc<LeaseRecord>>,
@@ -102,34 +102,34 @@ impl Job {
         Self { kind, lease, is_waited_for: false, task: Box::new(Call { work, answer: None, reply: None }) }
     }
 
-    /// A request that does nothing: what was handed over before it is written when it is answered.
+    /// Creates a request that does nothing: all earlier requests are written when its reply arrives.
     pub(crate) fn settle() -> (Self, Reply<()>) {
         Self::waited_for(Kind::Short, None, |_| Ok(Ok(())))
     }
 
-    /// Returns whether a job that could not be written is tried again before its caller hears of the failure. Writing
-    /// such a job twice changes nothing.
+    /// Returns `true` if a job that could not be written is tried again before its caller receives the error. Writing
+    /// such a job twice has no further effect.
     pub(crate) fn is_tried_again(&self) -> bool {
         !self.is_waited_for || matches!(self.kind, Kind::Outcome)
     }
 
-    /// Does the work, inside the transaction that is open.
+    /// Runs the work inside the open transaction.
     pub(crate) fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError> {
         self.task.apply(turn)
     }
 
-    /// Lets the answer be this error.
+    /// Sets the reply to this error.
     pub(crate) fn refuse(&mut self, error: StoreError) {
         self.task.refuse(error);
     }
 
-    /// Tells the caller the answer.
+    /// Sends the reply to the caller.
     pub(crate) fn answer(self) {
         self.task.answer();
     }
 }
 
-/// The requests that wait to be written, and how long writing takes.
+/// The requests to the writer, and the duration of recent writes.
 pub(crate) struct Queue {
     waiting: JobQueue<Job>,
     pub(crate) timing: CommitTiming,
@@ -153,15 +153,15 @@ impl Deref for Queue {
     }
 }
 
-/// A caller that waits for an answer of the writer, and may give up.
+/// A caller that waits for a reply of the writer, and may be cancelled.
 pub(crate) struct Waiter<'q> {
     pub(crate) queue: &'q Queue,
     pub(crate) answered: bool,
 }
 
 impl Drop for Waiter<'_> {
-    /// A cancelled caller's request still runs, and the next read sees its result: a run that was dropped could
-    /// otherwise overtake the run that continues it.
+    /// Adds an empty job, for which the next read waits. The cancelled request still runs, and that read sees its
+    /// result; otherwise a dropped run could overtake the run that continues it.
     fn drop(&mut self) {
         if !self.answered {
             self.queue.push(Job::handed_over(Kind::Short, None, |_| Ok(())));

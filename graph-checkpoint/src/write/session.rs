@@ -1,8 +1,8 @@
-//! Results that this saver has recorded and that may not be committed yet.
+//! Results that this saver has recorded, and that may not be committed yet.
 //!
-//! A task's result counts when it was the first; that is known at once, without waiting for the writer: from
-//! what this saver recorded, and from what was in the file when the first result of the superstep came. If
-//! another program's result gets in between, the write finds it, and the superstep's commit is refused.
+//! The first result of a task counts. That is known without waiting for the writer: from the results that this saver
+//! recorded, and from those in the file when the superstep was opened. If another program records a result in between,
+//! the write detects it, and the superstep's commit is rejected.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,11 +10,11 @@ use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::TaskResult;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 
-/// The largest number of open supersteps. Opening one more ends those on the oldest checkpoints: their runs were
-/// dropped, or else read the file again.
+/// The maximum number of open supersteps. Opening one more ends those on the oldest checkpoints: their runs were
+/// dropped, or read the file again.
 const LIMIT: usize = 4096;
 
-/// Per thread, the results of its unfinished superstep. It ends with the commit, and when the run stops.
+/// For each thread, the results of its unfinished superstep. The commit, or the end of the run, removes them.
 #[derive(Default)]
 pub(crate) struct Sessions {
     open: Mutex<HashMap<ThreadId, Session>>,
@@ -22,16 +22,17 @@ pub(crate) struct Sessions {
 
 struct Session {
     base: CheckpointId,
-    /// That of the lease with which it was recorded: what somebody recorded who has lost the thread does not count.
+    /// The fence of the lease with which results were recorded: results of holders that have lost the lease do not
+    /// count.
     fence: Option<u64>,
     results: HashMap<TaskId, TaskResult>,
 }
 
 /// The decision about a result.
 pub(crate) enum Counted {
-    /// New, or the completion of an earlier one: this is to be stored.
+    /// A new result, or the completion of an earlier one: it must be stored.
     Store(TaskResult),
-    /// Not the first; this one was.
+    /// A later result; this is the first one, which counts.
     Earlier(TaskResult),
 }
 
@@ -40,7 +41,7 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides which result counts; `None` when the superstep on `base` is not open here.
+    /// Returns which result counts; `None` if the superstep on `base` is not open.
     pub(crate) fn count(
         &self,
         thread: &ThreadId,
@@ -63,7 +64,7 @@ impl Sessions {
         Some(Counted::Earlier(held.clone()))
     }
 
-    /// Opens the superstep on `base` with the results that are stored; keeps what was opened meanwhile.
+    /// Opens the superstep on `base` with its stored results. Results that were recorded in the meantime stay.
     pub(crate) fn begin(
         &self,
         thread: &ThreadId,
@@ -90,12 +91,12 @@ impl Sessions {
         }
     }
 
-    /// Forgets the superstep of a thread: it is committed, or its commit was refused.
+    /// Forgets the superstep of a thread: it is committed, or its commit was rejected.
     pub(crate) fn end(&self, thread: &ThreadId) {
         self.open().remove(thread);
     }
 
-    /// Forgets the supersteps of a thread and of those below it: they are deleted.
+    /// Forgets the supersteps of a thread and of those below it, when they are deleted.
     pub(crate) fn end_on_or_below(&self, thread: &ThreadId) {
         self.open().retain(|name, _| !name.is_on_or_below(thread));
     }
@@ -109,8 +110,8 @@ mod tests {
     use super::*;
     use crate::write::deferred_errors::DeferredErrors;
 
-    /// Only a commit took an entry out: runs that were dropped, or that stopped at a question, left theirs for
-    /// as long as the program ran.
+    /// Only a commit removed an entry: runs that were dropped, or that stopped at a question, left theirs until the
+    /// program ended.
     #[test]
     fn what_dropped_runs_leave_behind_is_bounded() {
         let (sessions, mut deferred_errors) = (Sessions::default(), DeferredErrors::default());

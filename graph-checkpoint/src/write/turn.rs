@@ -1,4 +1,4 @@
-//! The requests of a saver, each as it is carried out inside the writer's transaction.
+//! The requests of a saver, as they run inside the writer's transaction.
 
 use superstep_core::checkpoint::{
     AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord, LeaseReply,
@@ -13,7 +13,7 @@ use crate::write::deferred_errors::DeferredErrors;
 use crate::write::lease;
 use crate::write::queue::Outcome;
 
-/// The writer's part in one request: the open transaction, and what is remembered across them.
+/// The writer's state during one request: the open transaction, and the cached data.
 pub(crate) struct Turn<'l> {
     pub(crate) cache: &'l mut WriteCache,
     pub(crate) deferred_errors: &'l mut DeferredErrors,
@@ -36,8 +36,8 @@ impl Turn<'_> {
     ) -> Result<(), StoreError> {
         let fault = match self.cache.record(thread, base, result) {
             Ok(true) | Err(StoreError::Superseded { .. }) => None,
-            // Another driver's result of this task was first, and this one was used already: the
-            // superstep cannot be committed with it.
+            // Another driver's result of this task was first, and the run has already used this one: the superstep
+            // cannot be committed with it.
             Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base }),
             Err(error) => Some(error),
         };
@@ -102,7 +102,7 @@ impl Turn<'_> {
         effect: &EffectRecord,
     ) -> Result<(), StoreError> {
         let fault = match self.begin_effect(thread, base, effect) {
-            // Another run's value was first, and this one was used already.
+            // Another run's value was first, and the run has already used this one.
             Ok(Some(held)) if held.outcome != effect.outcome => {
                 Some(StoreError::Superseded { thread: thread.clone(), base })
             }
@@ -130,7 +130,7 @@ impl Turn<'_> {
             }
             LeaseRequest::Release(held) => lease::release(connection, held).map(|()| LeaseReply::Free(None)),
             LeaseRequest::Break(thread) => {
-                // A damaged one goes as well.
+                // A damaged lease is deleted, too.
                 let broken = lease::find(connection, thread).unwrap_or(None);
                 lease::take(connection, thread).map(|()| LeaseReply::Free(broken))
             }

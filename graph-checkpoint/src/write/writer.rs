@@ -1,4 +1,4 @@
-//! The writer: one connection, whose holder commits for all callers that wait.
+//! The writer: one connection, whose holder commits for all waiting callers.
 //!
 //! ```text
 //! callers ──push──► queue ──drain──► BEGIN IMMEDIATE, every request, COMMIT ──► answers
@@ -7,9 +7,10 @@
 //!                                           alone and the sync takes less time than the hand-off
 //! ```
 //!
-//! A request is answered after the commit. A request that is refused (a lost race, a wrong graph, a damaged row) has
-//! written nothing, so its neighbours in the transaction are unharmed. A failure of the file fails them all, and the
-//! connection is opened again before its next use. Whether a failed commit did land is settled by reading.
+//! The reply to a request is sent after the commit. A rejected request (a lost race, a wrong graph, a damaged row) has
+//! written nothing, so it does not affect the other requests of the transaction. If the file fails, all of them fail,
+//! and the connection is opened again before its next use. After a failed commit, the file is read to find out if it
+//! was stored.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ use crate::write::lease;
 use crate::write::queue::{Job, Kind, Queue};
 use crate::write::turn::Turn;
 
-/// The writing end of a file.
+/// The connection that writes to a file, with its options.
 pub(crate) struct Ledger {
     file: File,
     wait_queue: WaitQueue,
@@ -39,13 +40,13 @@ pub(crate) struct Ledger {
 /// The time to wait for another program's write lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
-    /// Not at all: the caller must not be held up.
+    /// No wait: the caller must not block.
     Never,
-    /// As long as the options say.
+    /// A wait up to the limit of the options.
     ToTheLimit,
 }
 
-/// Why a batch was not written.
+/// The reason why a batch was not written.
 enum Failed {
     /// Another program holds the write lock, and the caller cannot wait.
     Busy,
@@ -63,11 +64,12 @@ impl Failed {
     }
 }
 
-/// After so long nothing more comes into a transaction: what waits goes into the next one, and other programs may write in
-/// between.
+/// The maximum duration in which requests are added to a transaction. Later ones go into the next transaction, and
+/// other programs may write in between.
 const LONGEST_TURN: Duration = Duration::from_millis(50);
 
-/// The number of times that a job that [may be](Job::is_tried_again) is tried by itself, with milliseconds in between.
+/// The number of attempts to write a job that [may be repeated](Job::is_tried_again) by itself, some milliseconds
+/// apart.
 const TRIES: u32 = 5;
 
 impl Ledger {
@@ -77,7 +79,7 @@ impl Ledger {
         Ok(Self { file, wait_queue, cache: Some(cache), deferred_errors: DeferredErrors::default() })
     }
 
-    /// The open connection; opens it anew after a failure. A database in memory is gone after one.
+    /// Returns the open connection; opens it again after a failure. A database in memory is lost after a failure.
     pub(crate) fn cache(&mut self) -> Result<&mut WriteCache, StoreError> {
         if self.cache.is_none() {
             if self.file.path.is_none() {
@@ -88,8 +90,8 @@ impl Ledger {
         self.cache.as_mut().ok_or_else(|| FileError::WriterGone.into())
     }
 
-    /// Writes everything that waits, in one transaction, and answers. After a failure each request has a
-    /// transaction of its own, so that only those fail that cannot be written.
+    /// Writes all waiting requests in one transaction, and replies. After a failure, each request has its own
+    /// transaction, so that only those fail that cannot be written.
     pub(crate) fn run(&mut self, queue: &Queue, waits: Waits) {
         let jobs = queue.take();
         if jobs.is_empty() {
@@ -99,7 +101,7 @@ impl Ledger {
         let Err((jobs, failed)) = self.together(queue, jobs, waits) else {
             return queue.timing.took(begun.elapsed());
         };
-        // What is only in memory was lost with the transaction: nothing that stood on it may succeed now.
+        // Data that is only in memory was lost with the transaction, so no request that depends on it may succeed.
         let in_memory = self.file.options.durability == Durability::Exit || self.file.path.is_none();
         let (told, jobs) = match &failed {
             Failed::Busy => return queue.put_back(jobs),
@@ -109,7 +111,7 @@ impl Ledger {
         };
         self.give_up(queue, told, failed);
         if waits == Waits::Never {
-            // The writer thread has the time for it.
+            // The writer thread has time to wait.
             return queue.put_back(jobs);
         }
         let mut tries = TRIES;
@@ -120,7 +122,7 @@ impl Ledger {
         }
     }
 
-    /// Writes jobs in one transaction and answers them; returns those that were not written.
+    /// Writes jobs in one transaction and replies to them; returns those that were not written.
     fn together(
         &mut self,
         queue: &Queue,
@@ -147,7 +149,7 @@ impl Ledger {
         Err((jobs, failed))
     }
 
-    /// Tries to write a job by itself, several times where [that is safe](Job::is_tried_again). Returns whether it was
+    /// Tries to write a job by itself, several times if [that is safe](Job::is_tried_again). Returns `true` if it was
     /// written.
     fn alone(&mut self, queue: &Queue, job: Job, tries: u32) -> bool {
         let mut jobs = vec![job];
@@ -168,8 +170,7 @@ impl Ledger {
         true
     }
 
-    /// Tells those who wait that the file failed. For what nobody waits for, the next caller of its thread
-    /// is told.
+    /// Returns the file's error to all waiting callers. For requests without one, the thread's next caller receives it.
     fn give_up(&mut self, queue: &Queue, jobs: Vec<Job>, failed: Failed) {
         let (Failed::Before(failure) | Failed::During(failure)) = failed else {
             return queue.put_back(jobs);
@@ -181,7 +182,7 @@ impl Ledger {
                 Kind::Result { thread, base } => {
                     self.deferred_errors.keep(thread, *base, FileError::shared(&failure))
                 }
-                // These are told now.
+                // These callers receive the error now.
                 Kind::Commit { thread, .. } | Kind::Flush(thread) => drop(self.deferred_errors.take(thread)),
                 Kind::Outcome | Kind::Long | Kind::Short => {}
             }
@@ -190,8 +191,8 @@ impl Ledger {
         }
     }
 
-    /// After a commit of unknown outcome: takes from `jobs` the commits that did land. Where that cannot be
-    /// told now, the caller will find out by trying again.
+    /// Removes from `jobs` the commits that are stored although the outcome of the transaction was unknown, and returns
+    /// them. If that cannot be determined, the caller finds out by trying again.
     fn landed(&mut self, jobs: &mut Vec<Job>) -> Vec<Job> {
         let Ok(cache) = self.cache() else {
             return Vec::new();
@@ -205,7 +206,7 @@ impl Ledger {
             _ => false,
         };
         let (landed, others): (Vec<_>, Vec<_>) = jobs.drain(..).partition(has_landed);
-        // Its sync may be what failed: move it into the file itself, with a sync of that.
+        // The sync of the log may have failed: move it into the file, with a sync of the file.
         let moved = landed.is_empty()
             || cache
                 .connection
@@ -219,10 +220,11 @@ impl Ledger {
         Vec::new()
     }
 
-    /// Writes jobs from the first one on, as many as one turn is long enough for, and counts those that have an answer then.
+    /// Writes jobs in order, as many as fit into one turn, and counts those that have a reply.
     fn write(&mut self, jobs: &mut [Job], done: &mut usize, waits: Waits) -> Result<(), Failed> {
         self.begin(waits)?;
-        // The next number being free does not tell that nobody has written since: what took it may be deleted again.
+        // A free sequence number does not prove that no other connection has written: its row may have been deleted
+        // again.
         if let Some(cache) = &mut self.cache {
             cache.catch_up().map_err(Failed::Before)?;
         }
@@ -239,7 +241,7 @@ impl Ledger {
         if save { self.save() } else { Ok(()) }
     }
 
-    /// Ends the transaction that is open, if one is.
+    /// Ends the open transaction, if there is one.
     fn save(&mut self) -> Result<(), Failed> {
         let observer = self.file.options.observer.clone();
         let connection = match &self.cache {
@@ -253,7 +255,7 @@ impl Ledger {
             .prepare_cached("COMMIT")
             .and_then(|mut commit| commit.execute([]))
             .map_err(|error| Failed::During(sqlite(error)))?;
-        // What was written to a file that is gone is not acknowledged.
+        // Data that was written to a deleted file is not acknowledged.
         self.file.check_place().map_err(Failed::During)?;
         if let Some(observer) = &observer {
             observer(Stage::After);
@@ -261,7 +263,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Saves what is only in memory, for the last time.
+    /// Saves data that is only in memory, for the last time.
     pub(crate) fn close(&mut self) {
         let _unsaved = self.save();
         self.cache = None;
@@ -287,13 +289,13 @@ impl Ledger {
         begun.map_err(Failed::Before)
     }
 
-    /// Does one request. The error is one after which the transaction cannot go on.
+    /// Runs one request. Returns an error only if the transaction cannot continue.
     fn apply(&mut self, job: &mut Job) -> Result<(), StoreError> {
         let cache = self.cache.as_mut().ok_or(FileError::WriterGone)?;
         if let Some(lease) = &job.lease
             && let Err(lost) = lease::check(&cache.connection, lease)
         {
-            // It is not kept as a fault of the thread, which is somebody else's now.
+            // The error is not kept for the thread, which has another holder now.
             return if matches!(lost, StoreError::LeaseLost { .. }) {
                 job.refuse(lost);
                 Ok(())
@@ -314,7 +316,7 @@ impl Ledger {
                         job.refuse(error);
                         Ok(())
                     }
-                    // The file is damaged where it went on writing: that is what to know.
+                    // The file is damaged at the place of the write, so this error is returned.
                     damaged @ StoreError::Corrupt { .. } => Err(damaged),
                     _ => Err(FileError::HalfWritten.into()),
                 }
@@ -323,7 +325,7 @@ impl Ledger {
     }
 }
 
-/// The queue with the ledger behind it.
+/// The queue, with the connection that writes.
 pub(crate) struct Writer {
     pub(crate) queue: Queue,
     ledger: Mutex<Option<Ledger>>,
@@ -334,7 +336,7 @@ impl Writer {
         Self { queue: Queue::new(), ledger: Mutex::new(Some(ledger)) }
     }
 
-    /// The body of the writer thread: writes what waits until the queue is closed, then saves.
+    /// Runs the writer thread: writes waiting requests until the queue is closed, then saves.
     pub(crate) fn serve(&self) {
         while self.queue.wait() {
             if let Some(ledger) = self.lock().as_mut() {
@@ -346,7 +348,7 @@ impl Writer {
         }
     }
 
-    /// Writes what waits on this thread, if nobody else is writing; otherwise the writer thread does.
+    /// Writes the waiting requests on this thread, if no other thread is writing; otherwise the writer thread does.
     pub(crate) fn write_here(&self, job: Job) {
         let held = match self.ledger.try_lock() {
             Ok(held) => held,
@@ -362,7 +364,7 @@ impl Writer {
         self.queue.rouse();
     }
 
-    /// Reads through the writing connection: the only one that sees memory, or what is not yet saved.
+    /// Reads through the connection that writes: only it sees a database in memory, or data that is not saved yet.
     pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&crate::connection::Connection) -> Result<T, StoreError>,

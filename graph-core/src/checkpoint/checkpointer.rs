@@ -1,4 +1,4 @@
-//! The trait of savers, between a driver and a store.
+//! The trait that savers implement: a driver calls it to store and load checkpoints.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -94,11 +94,11 @@ pub trait Checkpointer: Any + Send + Sync {
         write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError>;
 
-    /// Answers questions, durably: see [`Answers`] for what each kind does, and [`Answered`] for its reply.
+    /// Stores answers to questions, durably. [`Answers`] describes each kind of request, and [`Answered`] its reply.
     ///
     /// # Errors
     /// Returns [`StoreError::NoInterrupt`] if the thread's head has no such question, and
-    /// [`StoreError::AlreadyAnswered`] if it has an answer.
+    /// [`StoreError::AlreadyAnswered`] if the question already has an answer.
     async fn answer(&self, answers: Answers) -> Result<Answered, StoreError>;
 
     /// Waits until everything that was recorded on the thread is as durable as the saver promises. Called when a run
@@ -143,7 +143,7 @@ pub trait Checkpointer: Any + Send + Sync {
 
     /// Acquires, renews, releases or breaks the lease of a thread, as [`LeaseRequest`] describes.
     ///
-    /// A saver may leave out leases. This method is then an error, and the other methods about leases are not
+    /// A saver may leave out leases. This method then returns an error, and the other methods about leases are never
     /// called.
     ///
     /// # Errors

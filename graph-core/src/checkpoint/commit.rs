@@ -21,8 +21,8 @@ pub struct Commit {
     /// The records that the writer knows on that head. The commit happens only if there are no others. `None` for a
     /// commit that does not depend on them: an input, which discards the superstep, or a branch.
     pub recorded: Option<Recorded>,
-    /// The checkpoint of a run's input, which [`checkpoint`](Self::checkpoint) continues: both are stored, in this order,
-    /// or neither. `None` for a commit of one checkpoint.
+    /// The checkpoint of a run's input, which [`checkpoint`](Self::checkpoint) continues: both are stored, in this
+    /// order, or neither. `None` for a commit of one checkpoint.
     pub input: Option<Arc<Checkpoint>>,
     /// The checkpoint. It is shared, so that a store that keeps it unchanged copies nothing.
     pub checkpoint: Arc<Checkpoint>,
@@ -32,13 +32,13 @@ pub struct Commit {
     /// The events that the tasks of the superstep emitted, by the tasks' positions, if the run keeps them. They are
     /// stored with the checkpoint or not at all.
     pub emitted: Vec<(u32, Emitted)>,
-    /// `true` if the run ends with this checkpoint: the commit is as durable as a [flush](super::Checkpointer::flush), and
-    /// none follows.
+    /// `true` if the run ends with this checkpoint. The commit is then as durable as a
+    /// [flush](super::Checkpointer::flush), and no flush follows.
     pub is_last: bool,
 }
 
 impl Commit {
-    /// The checkpoint that continues the head: the input's, where the commit has one.
+    /// Returns the checkpoint that continues the head: that of the input, if the commit has one.
     #[must_use]
     pub fn first(&self) -> &Arc<Checkpoint> {
         self.input.as_ref().unwrap_or(&self.checkpoint)

@@ -51,8 +51,8 @@ pub enum Answers {
         /// The answers, with the ids of questions on the thread's head.
         answers: Vec<(InterruptId, Json)>,
     },
-    /// The default answers of all overdue questions on the heads of a graph's threads: those without an answer
-    /// whose deadline is not after `now_ms`. An existing answer stays, and a deadline counts once.
+    /// The default answers of all overdue questions on the heads of a graph's threads: those without an answer whose
+    /// deadline is not after `now_ms`. An existing answer stays, and a deadline takes effect once.
     Overdue {
         /// The graph.
         graph: NodeName,
@@ -66,15 +66,15 @@ pub enum Answers {
 /// The reply to [`Answers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// To [`Answers::Given`]: the head of the thread, and all the work on top of it with these answers. A caller that
-    /// holds this checkpoint need not load it again.
+    /// The reply to [`Answers::Given`]: the head of the thread, and all the work on top of it with these answers. A
+    /// caller that holds this checkpoint need not load it again.
     OnHead {
         /// The head.
         head: CheckpointId,
         /// The work, as a load of the head returns it.
         work: Carried,
     },
-    /// To [`Answers::Overdue`]: the questions that their deadlines have answered.
+    /// The reply to [`Answers::Overdue`]: the questions that received their default answers, with their threads.
     Expired(Vec<(ThreadId, AskRecord)>),
 }
 
@@ -173,8 +173,8 @@ pub struct AskRecord {
     pub task: TaskId,
     /// The node that asked: the task's node, or one of its subgraph.
     pub node: NodeName,
-    /// The nodes whose subgraphs lead to the node that asked, from the task's node down; empty for a question of
-    /// the task's own node.
+    /// The nodes whose subgraphs lead to the node that asked, from the task's node down; empty if the task's own node
+    /// asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<NodeName>,
     /// The key of the ask in the node.

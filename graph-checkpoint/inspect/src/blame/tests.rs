@@ -5,7 +5,7 @@ use super::*;
 use crate::material::{Doing, json as text, past, values};
 use crate::path::Segment;
 
-/// Each part as a line: where, what, and at which step by which nodes.
+/// Formats each part as a line: path, value, and the step and nodes of its author.
 fn lines(steps: &[Vec<Doing>], path: &str) -> Vec<String> {
     let blamed = blame(&past(steps), &path.parse().unwrap()).unwrap();
     let line = |Blame { path, value, author, .. }: Blame| {
@@ -73,8 +73,8 @@ fn a_reduced_value_belongs_to_all_who_wrote_it() {
     assert_eq!(blamed[0].author.tasks, [(0, "a".into()), (1, "b".into())]);
 }
 
-/// The items of a fan-out that put entries into one map: each is the author of what it put, and the last one that put a key
-/// has overwritten what the others put there, also where the first of them put the same.
+/// The items of a fan-out put entries into one map. Each item is the author of the entries that it put, and the last
+/// one that put a key has overwritten the values of the others, even if they are equal.
 #[test]
 fn a_key_of_a_map_belongs_to_the_item_that_put_it_last() {
     let put = |value: Value| vec![Op::MapPut(text(&value))];
@@ -99,7 +99,7 @@ fn a_key_of_a_map_belongs_to_the_item_that_put_it_last() {
     assert_eq!((b.author.item, b.overwrote), (Some(json!("item 1")), None));
 }
 
-/// A reducer that merges maps logs no operation: of its writers, only those have written a key that had it.
+/// A reducer that merges maps logs no operation. Only the writers whose writes contain a key are its authors.
 #[test]
 fn a_key_of_a_reduced_map_belongs_to_those_who_wrote_the_key() {
     let mut steps = past(&[vec![("a", vec![]), ("b", vec![]), ("c", vec![])]]);
@@ -110,7 +110,7 @@ fn a_key_of_a_reduced_map_belongs_to_those_who_wrote_the_key() {
         let write = Logged::Reduce(text(&write));
         task.writes.push(superstep_core::state::LoggedWrite { field: FieldId(0), write });
     }
-    // The field came in as a whole; a later superstep changes one key of it.
+    // The field was written as a whole; a later superstep changes one key of it.
     let whole = blame(&steps, &"x".parse().unwrap()).unwrap();
     assert_eq!(whole[0].author.tasks.len(), 3);
     let first = past(&[vec![("z", vec![set(json!({"p": 0, "q": 0}))])], vec![]]);
@@ -122,7 +122,7 @@ fn a_key_of_a_reduced_map_belongs_to_those_who_wrote_the_key() {
     assert_eq!(of("x.q"), [(2, "c".into())]);
 }
 
-/// An operation that fits a map from keys to maps, or a list of items with ids.
+/// Generates an operation that fits a map from keys to maps, or a list of items with ids.
 fn ops(keyed: bool) -> impl Strategy<Value = Op> {
     let small = prop_oneof![
         (0..3u8).prop_map(|n| json!(n)),
@@ -147,7 +147,7 @@ fn ops(keyed: bool) -> impl Strategy<Value = Op> {
     prop_oneof![1 => whole, 4 => put, 1 => remove]
 }
 
-/// The places of a value that have no inner ones, with what is there; items of lists by their ids.
+/// Collects the paths of a value that contain no inner ones, with their values; items of lists by their ids.
 fn leaves(value: &Value, here: Path, found: &mut Vec<(Path, Value)>) {
     match value {
         Value::Object(members) => {
@@ -165,7 +165,7 @@ fn leaves(value: &Value, here: Path, found: &mut Vec<(Path, Value)>) {
 }
 
 proptest! {
-    /// The author of a leaf is who changed it last, looking at the states one after the other.
+    /// The author of a leaf is the one that changed it last, as found by a walk over all states.
     #[test]
     fn blame_agrees_with_a_walk_over_all_states(
         all in any::<bool>().prop_flat_map(|keyed| proptest::collection::vec(ops(keyed), 1..12))
@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// The fields of the author who came last were left out: nobody else had written in them.
+/// The fields of the latest author were left out, because no other author had written in them.
 #[test]
 fn every_field_of_a_state_has_a_line() {
     let steps = [vec![("a", vec![set(json!({"p": 1}))])], vec![("b", vec![set(json!({"p": 2}))])]];

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Each difference as a line.
+/// Formats each difference as a line.
 fn lines(from: &Value, to: &Value) -> Vec<String> {
     let line = |Difference { path, edit }: Difference| match edit {
         Edit::Added { value, .. } => format!("+ {path} {value}"),
@@ -57,7 +57,7 @@ fn a_difference_that_does_not_fit_says_where() {
     assert_eq!(error.to_string(), "the difference at a[0] does not fit the value");
 }
 
-/// Values in which lists have ids often enough.
+/// Generates values whose lists often have ids.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

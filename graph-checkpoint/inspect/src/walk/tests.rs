@@ -5,7 +5,7 @@ use superstep_core::state::FieldSchema;
 use super::*;
 use crate::material::{Doing, json as text, past, values};
 
-/// Operations that fit each other, whatever their order: on a list, a set, a list of items with ids, or a map.
+/// Generates operations that fit each other in any order: on a list, a set, a list of items with ids, or a map.
 fn ops(kind: u8) -> BoxedStrategy<Op> {
     let items = proptest::collection::vec(0..5u8, 0..4);
     let keys = proptest::collection::btree_map("[abc]", 0..5u8, 0..3);

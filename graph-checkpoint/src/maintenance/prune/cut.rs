@@ -1,4 +1,4 @@
-//! Deletes old rows, the oldest first, and leaves in their places what newer checkpoints need of them.
+//! Deletes old rows, the oldest first, and replaces them with the data that newer checkpoints need.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -26,17 +26,17 @@ use crate::maintenance::writing::{begin, failed};
 use crate::read::named;
 use crate::write::delete::{THREAD, WORK_AT, execute, leave, take_place};
 
-/// So many rows go in one transaction.
+/// The maximum number of rows in one transaction.
 const AT_A_TIME: usize = 256;
 
-/// The part of a pruning that is still to be done.
+/// The remaining part of a pruning.
 pub(super) struct Cut {
     past: Past,
     doomed: BTreeSet<i64>,
     dead: HashMap<i64, ThreadRow>,
 }
 
-/// A row that takes the place of one that goes.
+/// A row that replaces a deleted one.
 struct Left {
     row: CheckpointRow,
     changes: String,
@@ -48,7 +48,7 @@ impl Cut {
         let past = Past::read(connection)?;
         let selected = select(connection, &past, policy)?;
         let mut staying = selected.rows;
-        // What an earlier pruning left stays as it is where newer rows still stand on it.
+        // A row that an earlier pruning left stays unchanged if newer rows still refer to it.
         for row in past.rows.values().rev() {
             if !staying.contains(&row.row.seq) {
                 continue;
@@ -70,7 +70,7 @@ impl Cut {
         Ok(Self { past, doomed, dead: selected.dead })
     }
 
-    /// Takes everything out; `false` when somebody else has changed what the plan was made for.
+    /// Deletes everything; returns `false` if another program has changed the data for which the plan was made.
     pub(super) fn carry_out(
         &mut self,
         connection: &Connection,
@@ -78,7 +78,7 @@ impl Cut {
         patience: Duration,
         stop: &dyn Fn() -> bool,
     ) -> Result<bool, MaintenanceError> {
-        // What was left in an earlier transaction for the sake of rows that go in this one.
+        // Rows that an earlier transaction left because rows that are deleted in this one needed them.
         let mut passing: BTreeSet<i64> = BTreeSet::new();
         while !self.doomed.is_empty() && !stop() {
             let transaction = begin(connection, patience)?;
@@ -87,9 +87,9 @@ impl Cut {
             let gone: BTreeSet<i64> = some.iter().copied().chain(std::mem::take(&mut passing)).collect();
             let left = self.left(connection, &gone)?;
             let told = self.replace(connection, &gone, &left)?;
-            // So others notice, and no two programs prune at once.
+            // The new position makes the change visible to others, and no two programs prune at once.
             take_place(connection, last + 1)?;
-            // The latest place keeps its number from being given twice; those before it are held for nothing.
+            // The latest position prevents its number from being used again; the earlier ones are not needed.
             for place in self.past.places.drain(..) {
                 execute(connection, &["DELETE FROM checkpoint WHERE seq = ? AND thread = 0"], [place])?;
             }
@@ -111,14 +111,14 @@ impl Cut {
         Ok(true)
     }
 
-    /// Returns the number of rows left.
+    /// Returns the number of remaining rows.
     pub(super) fn len(&self) -> u64 {
         self.past.rows.len() as u64
     }
 
-    /// The latest place in the store's order, unless others have come to stand on what is to go, or have pruned or
-    /// deleted since. What they have written on what stays refers to nothing that goes: all that can be seen from
-    /// there is kept.
+    /// Returns the latest position in the store's order; `None` if another program has continued from a row to be
+    /// deleted, or has pruned or deleted since. Otherwise, rows written in the meantime refer to no deleted row: all
+    /// data that they can refer to is kept.
     fn caught_up(&self, connection: &Connection) -> Result<Option<i64>, StoreError> {
         let stands = |head: i64, thread: i64| self.doomed.contains(&head) && !self.dead.contains_key(&thread);
         if ThreadRow::all(connection)?.iter().any(|thread| stands(thread.head, thread.id)) {
@@ -143,7 +143,7 @@ impl Cut {
         Ok(Some(last))
     }
 
-    /// Returns the rows that take the places of those in `gone` from which others still need something.
+    /// Returns the rows that replace those in `gone` which other rows still need.
     fn left(&self, connection: &Connection, gone: &BTreeSet<i64>) -> Result<BTreeMap<i64, Left>, StoreError> {
         let mut needed = Needed::default();
         let mut need = |version: Version| {
@@ -161,12 +161,12 @@ impl Cut {
         for seq in &stood_on {
             self.past.map_at(*seq).into_iter().flatten().for_each(&mut need);
         }
-        // What a running program has moved to a segment since the plan was made.
+        // A running program may have moved versions to a segment since the plan was made.
         newer_segments(connection, self.past.last_segment)?.into_iter().for_each(&mut need);
         needed.segments = segments;
         let mut left = BTreeMap::new();
         let mut before = i64::MAX;
-        // From newer to older: what is left of a version may need an older one.
+        // Rows are visited from newer to older, because the rest of a version may need an older one.
         while let Some(seq) = needed.below(before).max(stood_on.range(..before).next_back().copied()) {
             before = seq;
             let bodies = &BodyTable(connection);
@@ -203,13 +203,14 @@ impl Cut {
         Ok(left)
     }
 
-    /// The newest checkpoint before `seq` of which something stays.
+    /// Returns the newest checkpoint before `seq` that is at least partly kept.
     fn stands_on(&self, seq: i64, gone: &BTreeSet<i64>, stood_on: &BTreeSet<i64>) -> Option<i64> {
         let parent = |seq: &i64| self.past.rows.get(seq)?.row.parent;
         std::iter::successors(parent(&seq), parent).find(|seq| !gone.contains(seq) || stood_on.contains(seq))
     }
 
-    /// A version with the operations of those before it that go; the one it then goes on from.
+    /// Returns a version with the operations of the deleted versions before it, and the version from which it then
+    /// continues.
     fn collapsed(
         &self,
         connection: &Connection,
@@ -229,7 +230,7 @@ impl Cut {
                 .and_then(|version| version.part)
                 .is_some_and(|part| needed.segments.contains(&part.segment))
             {
-                // All that it takes stays, for the sake of others.
+                // Other versions need it, so it stays.
                 needed.versions.entry(before.seq).or_default().insert(before.field);
                 break;
             }
@@ -255,13 +256,13 @@ impl Cut {
         Ok((Change { field: version.field, ops: ops.into_iter().collect() }, older))
     }
 
-    /// The operations of a version that goes, with those of the versions before it in its segment.
+    /// Returns the operations of a deleted version, with those of the versions before it in its segment.
     fn ops(&self, connection: &Connection, version: Version) -> Result<Vec<Op>, StoreError> {
         let bodies = &BodyTable(connection);
         let stored = match self.past.version(version).and_then(|version| version.part) {
             Some(part) => Segment::find(connection, part.segment)?.up_to(part)?,
             None => {
-                // It may have been moved to a segment since it was looked at.
+                // The version may have been moved to a segment since it was read.
                 let (changes, _) = changes(connection, version.seq)?;
                 let change = changes.iter().find(|change| change.field == version.field);
                 let lost = || corrupt(format_args!("checkpoint row {}", version.seq), "a version is missing");
@@ -274,7 +275,7 @@ impl Cut {
         stored.iter().map(|op| op.resolve(bodies)).collect()
     }
 
-    /// Takes out the rows in `gone` and puts what is left in their places.
+    /// Deletes the rows in `gone` and inserts their replacements.
     fn replace(
         &self,
         connection: &Connection,
@@ -301,7 +302,7 @@ impl Cut {
                     &["DELETE FROM locator WHERE id = ?"],
                     params![held.row.id.0.as_bytes()],
                 )?;
-                // What was done on a checkpoint that newer ones stand on is theirs.
+                // Work on a checkpoint that newer ones continue belongs to them.
                 for worker in workers.get(seq).into_iter().flatten() {
                     execute(connection, &WORK_AT, [*worker, *seq])?;
                 }
@@ -327,7 +328,7 @@ impl Cut {
 }
 
 impl Cut {
-    /// Where the end of a branch goes, what stays of the branch ends earlier.
+    /// Moves the end of a branch if it is deleted: the rest of the branch ends at an older checkpoint.
     fn move_end(
         &self,
         connection: &Connection,
@@ -344,10 +345,10 @@ impl Cut {
     }
 }
 
-/// The versions and segments that the remaining rows need of those that go.
+/// The versions and segments of deleted rows that the remaining rows need.
 #[derive(Default)]
 struct Needed {
-    /// Versions in rows that go, by row.
+    /// Versions in deleted rows, by row.
     versions: BTreeMap<i64, BTreeSet<FieldId>>,
     /// Segments.
     segments: BTreeSet<i64>,
@@ -358,13 +359,13 @@ impl Needed {
         self.versions.get(&version.seq).is_some_and(|fields| fields.contains(&version.field))
     }
 
-    /// The newest row before `seq` with such versions.
+    /// Returns the newest row before `seq` with such versions.
     fn below(&self, seq: i64) -> Option<i64> {
         self.versions.range(..seq).next_back().map(|(seq, _)| *seq)
     }
 }
 
-/// The versions that segments go on from which are newer than `last`.
+/// Returns the versions that segments newer than `last` continue from.
 fn newer_segments(connection: &Connection, last: i64) -> Result<Vec<Version>, StoreError> {
     let sql = "SELECT prev, prev_field FROM segment WHERE id > ? AND prev NOT NULL";
     let mut newer = connection.prepare_cached(sql).map_err(sqlite)?;
@@ -373,7 +374,7 @@ fn newer_segments(connection: &Connection, last: i64) -> Result<Vec<Version>, St
     rows.map(|row| row.map_err(sqlite)).collect()
 }
 
-/// A row of no thread.
+/// Returns a row that belongs to no thread.
 fn holder(seq: i64) -> CheckpointRow {
     CheckpointRow {
         seq,
@@ -388,7 +389,7 @@ fn holder(seq: i64) -> CheckpointRow {
     }
 }
 
-/// Returns the bytes that a checkpoint's texts take, emitted ones included.
+/// Returns the bytes of a checkpoint's texts, including emitted events.
 fn size(connection: &Connection, seq: i64) -> Result<i64, StoreError> {
     let sql = "SELECT octet_length(changes) + octet_length(manifest) + coalesce(octet_length(fields), 0) + \
                coalesce((SELECT sum(octet_length(text)) FROM emitted WHERE checkpoint = seq), 0) \

@@ -1,4 +1,4 @@
-//! Older checkpoints go, and those that stay stand on their own.
+//! Deletes older checkpoints, and keeps the data that the remaining checkpoints need.
 //!
 //! ```text
 //! before     1 ◄── 2 ◄── 3 ◄── 4 ◄── 5 ◄── 6        field a: extended at 1, 2, 5; field b: set at 1
@@ -6,10 +6,10 @@
 //!            1: b          2: a                     rows of no thread that hold versions: a is folded up to 2
 //! ```
 //!
-//! A version that something refers to keeps its place, so no row that stays is rewritten, and what a running program
-//! remembers of versions stays true. The parent of the oldest checkpoint that stays is left as one of which only the
-//! state is there ([`Source::Pruned`](superstep_core::checkpoint::Source::Pruned)): past ends there, or goes on at an
-//! older one that stays, where a branch begins.
+//! A version that something refers to keeps its position, so no remaining row is rewritten, and versions that a running
+//! program has cached stay valid. The parent of the oldest remaining checkpoint is reduced to its state
+//! ([`Source::Pruned`](superstep_core::checkpoint::Source::Pruned)). The past ends there, or, where a branch begins,
+//! continues at an older checkpoint that remains.
 
 mod cut;
 mod past;
@@ -36,19 +36,19 @@ pub use retention::Retention;
 /// The result of a pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
-    /// Checkpoints that are gone, or of which only the state is left.
+    /// The number of checkpoints that were deleted or reduced to their state.
     pub checkpoints: u64,
-    /// Threads of subgraphs that went with the checkpoints that ran them.
+    /// The number of threads of subgraphs that were deleted with the checkpoints that ran them.
     pub threads: u64,
-    /// The decrease of stored texts in bytes, without long texts, which [`collect`](super::collect()) deletes.
+    /// The decrease in bytes of the stored texts, without long texts, which [`collect`](super::collect()) deletes.
     pub bytes: i64,
 }
 
-/// Tells what [`prune`] would do, and what [`collect`](super::collect()) would do after it: both are done to a
-/// temporary copy of the file at `path`, which is gone afterwards.
+/// Returns the amounts that [`prune`] would delete, and [`collect`](super::collect()) after it. Both run on a temporary
+/// copy of the file at `path`, which is deleted afterwards.
 ///
 /// # Errors
-/// Those of [`prune`].
+/// Returns the errors of [`prune`].
 pub fn prunable(
     file: impl Into<CheckpointFile>,
     retention: &Retention,
@@ -63,7 +63,7 @@ pub fn prunable(
     Ok((pruned, collect_in(&copy, Duration::ZERO)?))
 }
 
-/// A copy of the file's state that is gone when it is closed.
+/// Returns a connection to a copy of the file's state, which is deleted when the connection is closed.
 fn copy(file: CheckpointFile) -> Result<Connection, MaintenanceError> {
     let path = file.path.clone();
     let reader = SqliteReader::open(file)?;
@@ -80,17 +80,17 @@ fn copy(file: CheckpointFile) -> Result<Connection, MaintenanceError> {
     })?)
 }
 
-/// Prunes the threads of the file at `path`: checkpoints that are not to stay go, with what was emitted, with their
-/// work, and with the threads of the subgraphs that their tasks ran. Those that stay have the values they had, and
-/// programs go on from them.
+/// Prunes the threads of the file at `path`: deletes the checkpoints that the retention does not keep, with their
+/// emitted events, their work, and the threads of the subgraphs that their tasks ran. The remaining checkpoints keep
+/// their values, and programs can continue from them.
 ///
-/// Programs may use the file. It is written to in short transactions, each of which leaves a whole file; what somebody
-/// begins to stand on meanwhile stays.
+/// Programs may use the file. Each short transaction leaves a consistent file. Checkpoints from which another program
+/// continues in the meantime are kept.
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, [`MaintenanceError::OlderFormat`],
-/// and [`MaintenanceError::Store`], when a row is damaged that is needed, or SQLite finds the file malformed. What was
-/// pruned before stays pruned.
+/// Returns [`MaintenanceError::Busy`] if other programs wrote for longer than `patience`,
+/// [`MaintenanceError::OlderFormat`], and [`MaintenanceError::Store`] if a required row is damaged or SQLite finds the
+/// file malformed. Data that was pruned before the error stays pruned.
 pub fn prune(
     file: impl Into<CheckpointFile>,
     retention: &Retention,
@@ -102,7 +102,7 @@ pub fn prune(
     Ok(pruned)
 }
 
-/// Prunes until `stop` says that it is enough; returns how many rows are left.
+/// Prunes until `stop` returns `true`; returns the number of remaining rows.
 pub(super) fn prune_in(
     connection: &Connection,
     policy: &Policy,
@@ -118,6 +118,6 @@ pub(super) fn prune_in(
         if cut.carry_out(connection, pruned, patience, stop)? {
             return Ok(cut.len());
         }
-        // Somebody began to stand on what was to go.
+        // Another program has begun to use a row that was to be deleted.
     }
 }

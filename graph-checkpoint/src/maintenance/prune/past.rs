@@ -1,4 +1,4 @@
-//! The rows of checkpoints as far as pruning looks at them.
+//! The rows of checkpoints, with the columns that pruning needs.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::history::manifest::{Fields, Version};
 use crate::history::rows::{Changed, CheckpointRow};
 use crate::history::segment::{Part, Segment, Segments};
 
-/// A row, whose checksums are right.
+/// A row with valid checksums.
 pub(super) struct PastRow {
-    /// `None` for a row of no thread that holds versions.
+    /// The row; it belongs to no thread if it only holds versions.
     pub(super) row: CheckpointRow,
-    /// The versions it makes.
+    /// The versions that it creates.
     pub(super) versions: Vec<PastVersion>,
     pub(super) map: Option<Fields>,
-    /// The tasks that are next.
+    /// The tasks that are planned next.
     pub(super) tasks: Vec<TaskId>,
     pub(super) kept: Vec<Kept>,
 }
@@ -30,9 +30,9 @@ pub(super) struct PastRow {
 #[derive(Clone, Copy)]
 pub(super) struct PastVersion {
     pub(super) field: FieldId,
-    /// The version before it; of one in a segment, that before all of the segment.
+    /// The previous version; for a version in a segment, the version before the segment.
     pub(super) before: Option<Version>,
-    /// Where its operations are, if they are in a segment.
+    /// The location of its operations, if they are in a segment.
     pub(super) part: Option<Part>,
 }
 
@@ -45,26 +45,26 @@ impl PastRow {
         self.row.source == Source::Pruned
     }
 
-    /// The older versions that it refers to.
+    /// Returns the older versions to which it refers.
     pub(super) fn refers(&self) -> impl Iterator<Item = Version> {
         let maps = self.map.iter().flatten().flatten().copied();
         self.versions.iter().filter_map(|version| version.before).chain(maps)
     }
 
-    /// The segments that it refers to.
+    /// Returns the segments to which it refers.
     pub(super) fn segments(&self) -> impl Iterator<Item = i64> {
         self.versions.iter().filter_map(|version| Some(version.part?.segment))
     }
 }
 
-/// All rows but those that hold places of deletions.
+/// All rows except the empty rows of deletions.
 pub(super) struct Past {
     pub(super) rows: BTreeMap<i64, PastRow>,
-    /// The places that deletions and prunings hold in the store's order.
+    /// The positions in the store's order of the empty rows of deletions and prunings.
     pub(super) places: Vec<i64>,
-    /// The last segment that there was.
+    /// The number of the last segment.
     pub(super) last_segment: i64,
-    /// The latest place in the store's order.
+    /// The latest position in the store's order.
     pub(super) last: i64,
 }
 
@@ -103,7 +103,7 @@ impl Past {
         Ok(past)
     }
 
-    /// The map from field to version at `seq`.
+    /// Returns the map from field to version at `seq`.
     pub(super) fn map_at(&self, seq: i64) -> Fields {
         let mut fields = Fields::new();
         let mut next = Some(seq);

@@ -1,12 +1,12 @@
-//! Rules that say which checkpoints stay.
+//! Rules that select the checkpoints to keep.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use superstep_core::id::ThreadId;
 
-/// Which checkpoints stay: those that any of its rules keeps. Whatever it says, the latest of each thread stay, those
-/// that have a name, and those where a branch begins.
+/// A selection of checkpoints to keep: those that any of its rules selects. The latest checkpoint of each thread, named
+/// checkpoints, and checkpoints at which a branch begins are always kept.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,35 +24,35 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Everything stays.
+    /// Creates a retention that keeps everything.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The newest `count` checkpoints of each branch stay.
+    /// Keeps the newest `count` checkpoints of each branch.
     #[must_use]
     pub fn keep_last(mut self, count: usize) -> Self {
         self.last = Some(count);
         self
     }
 
-    /// Those stay that were made at this time or later, in milliseconds since 1970.
+    /// Keeps checkpoints that were created at this time or later, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn keep_since(mut self, ms: u64) -> Self {
         self.since_ms = Some(ms);
         self
     }
 
-    /// Those stay that are no older than `age` when the rule is applied.
+    /// Keeps checkpoints that are no older than `age` when the rule is applied.
     #[must_use]
     pub fn keep_for(mut self, age: Duration) -> Self {
         self.age = Some(age);
         self
     }
 
-    /// Only what was written on this thread, and by its subgraphs, may go. Said several times, only what was written
-    /// on one of these threads.
+    /// Prunes only checkpoints of this thread and of its subgraphs. After several calls, only those of any of these
+    /// threads.
     #[must_use]
     pub fn only(mut self, thread: ThreadId) -> Self {
         self.threads.push(thread);
@@ -63,12 +63,12 @@ impl Retention {
         self.last.is_none() && self.since_ms.is_none() && self.age.is_none()
     }
 
-    /// Returns the number of the newest checkpoints of a branch that stay.
+    /// Returns the number of newest checkpoints of a branch to keep.
     pub(super) fn last(&self) -> usize {
         if self.keeps_all() { usize::MAX } else { self.last.unwrap_or(0) }
     }
 
-    /// The time from which on checkpoints stay; `None` where their time does not matter.
+    /// Returns the time in milliseconds from which on checkpoints are kept; `None` if their time does not matter.
     pub(super) fn since_ms(&self, now_ms: u64) -> Option<u64> {
         let young =
             self.age.map(|age| now_ms.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX)));
@@ -81,7 +81,7 @@ impl Retention {
     }
 }
 
-/// Which checkpoints of which threads stay.
+/// The retention of each thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policy {
     all: Retention,
@@ -95,12 +95,12 @@ impl From<Retention> for Policy {
 }
 
 impl Policy {
-    /// Says it of the threads of which nothing else is said.
+    /// Sets the retention of the threads that have none of their own.
     pub(crate) fn set_all(&mut self, retention: Retention) {
         self.all = retention;
     }
 
-    /// Says it of one thread.
+    /// Sets the retention of one thread.
     pub(crate) fn set(&mut self, thread: ThreadId, retention: Retention) {
         self.of.insert(thread, retention);
     }
@@ -109,12 +109,12 @@ impl Policy {
         self.all.keeps_all() && self.of.values().all(Retention::keeps_all)
     }
 
-    /// Returns `true` if some threads have rules of their own.
+    /// Returns `true` if some threads have retentions of their own.
     pub(super) fn is_mixed(&self) -> bool {
         !self.of.is_empty()
     }
 
-    /// Returns the rule for a thread; for the thread of a subgraph, the rule for its root.
+    /// Returns the retention of a thread; for the thread of a subgraph, the retention of its root.
     pub(super) fn rule(&self, thread: &ThreadId) -> &Retention {
         let mut root = thread.clone();
         while let Some(above) = root.above() {
@@ -128,7 +128,7 @@ impl Policy {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since the Unix epoch.
 pub(super) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Which checkpoints stay.
+//! Selects the checkpoints to keep.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::read::named;
 /// The rows that a pruning keeps.
 pub(super) struct Selection {
     pub(super) rows: BTreeSet<i64>,
-    /// The threads of subgraphs that go.
+    /// The threads of subgraphs that are deleted.
     pub(super) dead: HashMap<i64, ThreadRow>,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn select(connection: &Connection, past: &Past, policy: &Policy) -> R
     let all = ThreadRow::all(connection)?;
     let by_row: HashMap<i64, &ThreadRow> = all.iter().map(|thread| (thread.id, thread)).collect();
     let may_go = |name: &ThreadId| policy.may_take_from(name);
-    // Subgraphs' threads by the tasks that run them, where those can be told.
+    // The threads of subgraphs, by the tasks that run them, if those are known.
     let owners: HashMap<String, i64> = past
         .rows
         .iter()
@@ -73,7 +73,7 @@ pub(super) fn select(connection: &Connection, past: &Past, policy: &Policy) -> R
     Ok(Selection { rows, dead })
 }
 
-/// The checkpoints that are chosen to stay, those of subgraphs left out.
+/// Returns the checkpoints that the policy selects, without those of subgraphs.
 fn chosen(
     past: &Past,
     policy: &Policy,
@@ -101,11 +101,11 @@ fn chosen(
             chosen.extend(line(past, *seq).take(rule(thread).map_or(0, Retention::last)));
         }
     }
-    // A head that others go on from ends a line, too.
+    // A head that other threads continue also ends a line.
     for (id, thread) in threads.iter().filter(|(id, _)| !owned.contains_key(id)) {
         let rule = policy.rule(&thread.name);
         chosen.extend(line(past, thread.head).take(rule.last()));
-        // What it shares with a thread of which something else is said stays for its time, too.
+        // A checkpoint that it shares with a thread that has another retention is also kept for its time.
         if policy.is_mixed()
             && let Some(since) = rule.since_ms(now_ms)
         {
@@ -117,9 +117,9 @@ fn chosen(
     chosen
 }
 
-/// Where branches begin that lead to something which stays.
+/// Returns the checkpoints at which branches begin that lead to kept checkpoints.
 fn beginnings(past: &Past, stays: &BTreeSet<i64>) -> Vec<i64> {
-    // From newer to older: how many branches lead on from each to what stays.
+    // From newer to older: the number of branches that lead from each checkpoint to kept ones.
     let mut branches: HashMap<i64, usize> = HashMap::new();
     let mut found = Vec::new();
     for (seq, row) in past.rows.iter().rev().filter(|(_, row)| row.is_checkpoint()) {
@@ -134,7 +134,7 @@ fn beginnings(past: &Past, stays: &BTreeSet<i64>) -> Vec<i64> {
     found
 }
 
-/// The checkpoint and those it continues, as far as they are whole.
+/// Returns the checkpoint and those that it continues, until the first one that is not complete.
 fn line(past: &Past, from: i64) -> impl Iterator<Item = i64> {
     let whole = |seq: &i64| past.rows.get(seq).is_some_and(|row| !row.is_pruned());
     std::iter::successors(Some(from), |seq| past.rows.get(seq)?.row.parent).take_while(whole)

@@ -1,12 +1,11 @@
-//! Other keys, or none.
+//! Encrypts, decrypts, or changes the keys of a file.
 //!
-//! Texts are encrypted anew row by row, in short transactions, and what is encrypted already is left: so it is done
-//! again after an interruption, and goes on from there.
+//! Texts are rewritten row by row, in short transactions, and texts that already have the new form are skipped: after
+//! an interruption, a repeated call continues where it stopped.
 //!
-//! A change of keys is made while programs use the file, which go on with both. Nobody else may have a file open that
-//! is encrypted or decrypted as a whole: a program that knows nothing of it would write texts that nobody expects. The
-//! table of keys says that such a change has begun before the first text is changed, and that it is complete after the
-//! last.
+//! Keys can be changed while programs use the file with both keys. To encrypt or decrypt a whole file, no other program
+//! may have it open: a program that does not know of the change would write texts in the wrong form. The table of keys
+//! records the change before the first text is rewritten, and its end after the last one.
 
 mod tables;
 
@@ -28,7 +27,7 @@ use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use tables::{Done, TABLES, beginning};
 
-/// The form that the texts of a file are to have.
+/// The new form of a file's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Encrypted with the current key of the file's keys.
@@ -44,39 +43,40 @@ pub struct Rekeyed {
     pub rows: u64,
     /// The bytes that their texts take now.
     pub bytes: u64,
-    /// The keys that the file does not need any more.
+    /// The keys that the file no longer needs.
     pub retired: Vec<String>,
-    /// The older keys that it still needs: programs write with them. Do it again when these have the new key.
+    /// The older keys that the file still needs, because programs write with them. Repeat the change when these
+    /// programs have the new key.
     pub in_use: Vec<String>,
-    /// `true` if the file was rewritten afterwards, so that no older text is left in it. While a program reads an older
-    /// state of the file, it is not; [`vacuum`](super::vacuum()) does it later.
+    /// `true` if the file was rewritten afterwards, so that it contains no older text. It is not rewritten while a
+    /// program reads an older state of the file; call [`vacuum`](super::vacuum()) later.
     pub purged: bool,
 }
 
-/// The bytes of texts that are written in one transaction, and the largest number of rows.
+/// The maximum bytes of texts, and the maximum number of rows, that are written in one transaction.
 const BYTES_AT_A_TIME: u64 = 1 << 20;
 const ROWS_AT_A_TIME: u64 = 256;
 
-/// Gives all texts of a file the form that is said: encrypts a plain file, encrypts the texts of an encrypted one with
-/// the current key, or decrypts it. The file is written anew afterwards, so that nothing of what was is left in it,
-/// and takes as much space again while that is done. Free space of the disk is another matter.
+/// Gives all texts of a file this form: encrypts a plain file, encrypts the texts of an encrypted one with the current
+/// key, or decrypts it. Afterwards the file is rewritten, so that it contains no older text; this temporarily needs as
+/// much space again. Free blocks of the disk may still contain older texts.
 ///
-/// To change keys, let programs have both keys first, the new one as the current one; then do this; then the old key
-/// may go. To encrypt or decrypt, stop all programs that have the file open. When it is interrupted, do it again: it
-/// goes on from there, and until then nobody else can use a file that is encrypted in part.
+/// To change keys, first give both keys to all programs, with the new one as the current key; then call this; then
+/// remove the old key. To encrypt or decrypt, stop all programs that have the file open. After an interruption, call
+/// this again: it continues where it stopped. Until then, no other program can use a partly encrypted file.
 ///
 /// # Errors
-/// [`MaintenanceError::Busy`] when somebody wrote for as long as `patience` says, or has the file open where nobody
-/// may; [`MaintenanceError::OlderFormat`]; [`MaintenanceError::Store`] with [`StoreError::Keys`] when there are no
-/// keys, or not the right ones, when a [store](crate::SqliteStore) is in the file, and when the file is to be plain
-/// and is; and when a row is damaged.
+/// Returns [`MaintenanceError::Busy`] if other programs wrote for longer than `patience`, or have the file open when
+/// none may; [`MaintenanceError::OlderFormat`]; [`MaintenanceError::Store`] with [`StoreError::Keys`] if there are no
+/// keys or wrong ones, if a [store](crate::SqliteStore) is in the file, or if a plain file is to be decrypted; and
+/// [`MaintenanceError::Store`] if a row is damaged.
 pub fn rekey(
     file: impl Into<CheckpointFile>,
     form: Form,
     patience: Duration,
 ) -> Result<Rekeyed, MaintenanceError> {
     let file = file.into();
-    // What has a form other than plain or whole can be had alone only.
+    // A partly encrypted file can only be opened alone.
     let cache = match open(file.clone(), Keyless::Refused, patience) {
         Ok(connection) if form == Form::Encrypted && connection.is_encrypted() => Some(connection),
         Ok(_) => {
@@ -106,7 +106,7 @@ pub fn rekey(
     Ok(told)
 }
 
-/// Begins nothing that would stop at what is damaged, and leave a file that nobody can use.
+/// Verifies the file first, because the change would stop at damage and leave a file that no program can use.
 fn refuse_damaged(file: CheckpointFile) -> Result<(), StoreError> {
     let Some(finding) = verify(file)?.findings.into_iter().next() else { return Ok(()) };
     let place = match finding.row {
@@ -116,13 +116,14 @@ fn refuse_damaged(file: CheckpointFile) -> Result<(), StoreError> {
     Err(corrupt(place, finding.problem))
 }
 
-/// Encrypts with the current key what is encrypted with others.
+/// Encrypts texts of other keys with the current key.
 fn exchange(connection: &Connection, patience: Duration, told: &mut Rekeyed) -> Result<(), MaintenanceError> {
     connection.pragma_update(None, "secure_delete", true).map_err(sqlite)?;
     let sealed = || connection.encryption().ok_or_else(|| StoreError::Io("the file is not encrypted".into()));
     let prefix = write(connection, patience, |connection| sealed()?.current_prefix(connection))?;
     rewrite(connection, patience, Form::Encrypted, &prefix, told)?;
-    // Others may have encrypted texts with an older key meanwhile. Once more, and then they are told of.
+    // Programs may have written texts with an older key in the meantime. Try once more; keys that are still used are
+    // then reported.
     rewrite(connection, patience, Form::Encrypted, &prefix, told)?;
     let (retired, in_use) = write(connection, patience, |connection| {
         let (mut retired, mut in_use) = (Vec::new(), Vec::new());
@@ -154,7 +155,7 @@ fn is_used(connection: &Connection, prefix: &str) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Encrypts or decrypts a file that nobody else has open.
+/// Encrypts or decrypts a file that no other program has open.
 fn convert(
     file: CheckpointFile,
     form: Form,
@@ -224,7 +225,7 @@ fn has_store(connection: &Connection) -> Result<bool, StoreError> {
     connection.query_row(sql, [], |row| row.get(0)).map_err(sqlite)
 }
 
-/// Gives the texts of all tables their form, but those that have it.
+/// Rewrites the texts of all tables in the new form, except those that already have it.
 fn rewrite(
     connection: &Connection,
     patience: Duration,

@@ -1,4 +1,4 @@
-//! The tables with texts, and how a row of each gets its texts in another form.
+//! The tables with texts, and the functions that rewrite the texts of their rows.
 
 use rusqlite::{OptionalExtension, params};
 use superstep_core::checkpoint::StoreError;
@@ -22,11 +22,11 @@ use crate::pending::results;
 /// A table with texts.
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// The columns with texts. One of them that no row lacks is the first.
+    /// The columns with texts. The first one is present in every row.
     pub(super) columns: &'static [&'static str],
-    /// Which rows are none to look at.
+    /// The SQL condition for rows to skip.
     but: &'static str,
-    /// Gives the texts of the row with this number another form.
+    /// Rewrites the texts of the row with this number.
     pub(super) rewrite: fn(&Connection, i64, Form, &mut Done) -> Result<(), StoreError>,
 }
 
@@ -49,7 +49,7 @@ impl Done {
     }
 }
 
-/// Rows that hold the place of a deletion have no texts.
+/// The SQL condition for the empty rows of deletions, which have no texts.
 const PLACES: &str = "thread = 0 AND changes = '[]'";
 
 pub(super) const TABLES: [Table; 7] = [
@@ -68,7 +68,7 @@ pub(super) const TABLES: [Table; 7] = [
 ];
 
 impl Table {
-    /// The first row after another one that has a text of another form.
+    /// Returns the first row after this one that has a text in another form.
     pub(super) fn next(
         &self,
         connection: &Connection,
@@ -97,7 +97,7 @@ pub(super) fn beginning(column: &str, letters: usize) -> String {
     format!("CAST(substr({column}, 1, {letters}) AS TEXT)")
 }
 
-/// A text in its form.
+/// Returns a text in the given form.
 fn formed(
     connection: &Connection,
     stored: &str,

@@ -1,4 +1,4 @@
-//! The ends of branches: that each is there, and that none is missing.
+//! Checks that the ends of branches exist and are complete.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ impl Check<'_> {
             };
             self.findings.0.push(Finding { table: "branch", row: None, thread, checkpoint: None, problem });
         }
-        // Where a parent or a head is missing, or not known, that was told.
+        // A parent or a head that is missing or unknown was already reported.
         let is_there = |seq: i64| self.known.checkpoints.contains_key(&seq);
         let torn =
             self.known.checkpoints.values().filter(|known| known.parent.is_some_and(|seq| !is_there(seq)));

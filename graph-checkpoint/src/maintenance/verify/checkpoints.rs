@@ -1,4 +1,4 @@
-//! The rows of checkpoints: each by itself, and what it names.
+//! Checks the rows of checkpoints, and the rows to which they refer.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use crate::history::decode::{self, StoredChange};
 use crate::history::manifest::{Bodies, Fields};
 use crate::history::rows::{Changed, CheckpointRow};
 
-/// A checkpoint's texts, which are what was written.
+/// A checkpoint's texts, with valid checksums.
 pub(super) struct Texts {
     pub(super) changes: Vec<StoredChange>,
     pub(super) fields: Option<Fields>,
@@ -26,7 +26,7 @@ impl Check<'_> {
         let places: Vec<i64> = self.known.checkpoints.keys().copied().collect();
         for seq in places {
             let known = &self.known.checkpoints[&seq];
-            // A row of no thread holds a place in the store's order, or versions of a checkpoint that was pruned.
+            // A row of no thread is an empty row of a deletion, or holds versions of a pruned checkpoint.
             let is_checkpoint = known.thread != 0;
             if is_checkpoint {
                 self.counts.checkpoints += 1;
@@ -45,7 +45,7 @@ impl Check<'_> {
                     versions.unreadable(seq);
                 }
                 Ok(Some(texts)) => {
-                    // A manifest is read with the operations that it names.
+                    // A manifest is decoded with the operations to which it refers.
                     if let Some(changes) = self.resolved(&texts.changes).filter(|_| is_checkpoint) {
                         self.manifest(seq, changes, &texts.manifest);
                     }
@@ -64,21 +64,21 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the checksums of a row whose texts cannot be read.
+    /// Checks the checksums of a row whose texts cannot be decrypted.
     fn sums(&self, seq: i64) -> Result<(), StoreError> {
         self.ignore_unopened(CheckpointRow::get(self.connection, seq))?;
         self.ignore_unopened(Changed::descend(self.connection, seq, |_, _| Ok(None)))?;
         Ok(())
     }
 
-    /// The changes with their operations, if all of those are there.
+    /// Returns the changes with their operations, if all of those exist.
     fn resolved(&mut self, changes: &[StoredChange]) -> Option<Vec<Change>> {
         let bodies = Referred { there: &self.known.bodies, used: (&mut self.used).into() };
         let resolve = |change: &StoredChange| change.resolve(self.connection, &mut self.read, &bodies).ok();
         changes.iter().map(resolve).collect()
     }
 
-    /// The rows that a checkpoint names and that are not there.
+    /// Returns descriptions of the rows to which a checkpoint refers and that do not exist.
     fn lacks(&self, seq: i64) -> Vec<String> {
         let known = &self.known.checkpoints[&seq];
         let is_there = |parent: &i64| self.known.checkpoints.get(parent).is_some_and(|row| row.thread != 0);
@@ -112,7 +112,7 @@ fn texts(check: &mut Check<'_>, seq: i64) -> Result<Texts, StoreError> {
     Ok(texts)
 }
 
-/// Long texts of which only counts whether they are there: their rows are read by themselves.
+/// Long texts, of which only the existence is checked: their rows are checked separately.
 pub(super) struct Referred<'k> {
     pub(super) there: &'k HashSet<i64>,
     pub(super) used: RefCell<&'k mut HashSet<i64>>,

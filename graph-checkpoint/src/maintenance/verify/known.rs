@@ -1,4 +1,4 @@
-//! The contents of rows that others refer to, read before any of them is checked.
+//! The rows to which others refer, read before any of them is checked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,18 +12,18 @@ use super::Findings;
 use crate::connection::Connection;
 use crate::error::sqlite;
 
-/// The rows that are there.
+/// The rows that exist.
 pub(super) struct Known {
     pub(super) checkpoints: BTreeMap<i64, Outlined>,
-    /// The names that threads had before they were deleted.
+    /// The names of threads, from before they were deleted.
     pub(super) threads: HashMap<i64, ThreadId>,
     /// The long texts.
     pub(super) bodies: HashSet<i64>,
     /// The segments.
     pub(super) segments: HashMap<i64, SegmentState>,
-    /// The descriptions that are sound.
+    /// The schemas that are valid.
     pub(super) schemas: HashMap<i64, Schema>,
-    /// The nodes of the wirings that are sound.
+    /// The nodes of the topologies that are valid.
     pub(super) topologies: HashMap<i64, HashSet<NodeName>>,
 }
 
@@ -35,14 +35,14 @@ pub(super) struct SegmentState {
     pub(super) bytes: u64,
 }
 
-/// A checkpoint, as its row says unchecked.
+/// The columns of a checkpoint's row, unchecked.
 pub(super) struct Outlined {
     pub(super) id: CheckpointId,
     pub(super) parent: Option<i64>,
     pub(super) thread: i64,
     pub(super) schema: i64,
     pub(super) topology: i64,
-    /// `true` if only its state is left.
+    /// `true` if the checkpoint was reduced to its state.
     pub(super) pruned: bool,
 }
 
@@ -53,7 +53,7 @@ impl Known {
                 connection,
                 "SELECT seq, id, parent, thread, schema, topology, source = 4 FROM checkpoint",
                 |row| {
-                    // A damaged id names nothing.
+                    // A damaged id identifies no checkpoint.
                     let id = CheckpointId(row.get(1).map_or(Uuid::nil(), Uuid::from_bytes));
                     let outlined = Outlined {
                         id,
@@ -85,7 +85,7 @@ impl Known {
     }
 }
 
-/// Reads all rows that `sql` finds.
+/// Reads all rows of the query `sql`.
 pub(super) fn read<T>(
     connection: &Connection,
     sql: &str,

@@ -1,4 +1,4 @@
-//! Checks what checkpoints say of their supersteps: nodes, writes, and subgraphs that continue.
+//! Checks the manifests of checkpoints: nodes, writes, and subgraphs that keep their state.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -12,8 +12,8 @@ use crate::history::decode::{self, Decoded};
 use crate::history::rows::CheckpointRow;
 
 impl Check<'_> {
-    /// Checks the manifest of the checkpoint at `seq`: that it can be read, that its writes are operations that are
-    /// there, that its nodes are in its graph, and that the subgraphs it keeps are there.
+    /// Checks the manifest of the checkpoint at `seq`: that it can be decoded, that its writes refer to existing
+    /// operations, that its nodes are in its graph, and that the checkpoints of its kept subgraphs exist.
     pub(super) fn manifest(&mut self, seq: i64, changes: Vec<Change>, manifest: &str) {
         let bodies = Referred { there: &self.known.bodies, used: RefCell::new(&mut self.used) };
         let decoded = match decode::decode(changes, manifest, &bodies) {
@@ -45,7 +45,7 @@ impl Check<'_> {
     }
 }
 
-/// The nodes that a manifest names.
+/// Returns the nodes that a manifest names.
 fn named(decoded: &Decoded) -> impl Iterator<Item = &NodeName> {
     let tasks = decoded.tasks.iter().flat_map(|task| [&task.node].into_iter().chain(&task.targets));
     let next = decoded.frontier.tasks.iter().map(|task| &task.node);

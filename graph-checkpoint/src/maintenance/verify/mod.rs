@@ -1,4 +1,4 @@
-//! Checks that a file is sound: every row by itself, and how the rows fit together.
+//! Checks a file: every row by itself, and the references between rows.
 
 mod branches;
 mod checkpoints;
@@ -20,25 +20,25 @@ use crate::history::segment::Segments;
 use crate::sqlite_reader::SqliteReader;
 use known::Known;
 
-/// The result of a check: what was read of a file, and what is wrong with it.
+/// The result of a check: the number of rows, and the findings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// The file's format.
     pub format: u32,
-    /// `true` if the file is encrypted and was read without its keys. Then texts were checked by their checksums only,
-    /// and what they refer to was not checked.
+    /// `true` if the file is encrypted and was read without its keys. Then only the checksums of texts were checked,
+    /// and not their references.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub unopened: bool,
     /// The numbers of rows that were read.
     pub counts: Counts,
-    /// Data that nothing refers to, which is no damage.
+    /// Data that nothing refers to. It is no damage.
     pub unused: Unused,
-    /// Everything that is wrong, table by table.
+    /// All problems, by table.
     pub findings: Vec<Finding>,
 }
 
 impl Verified {
-    /// Returns `true` if nothing is wrong.
+    /// Returns `true` if there are no findings.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
@@ -48,7 +48,7 @@ impl Verified {
 /// The number of rows of each kind in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Threads, those of subgraphs and what deleted ones left among them.
+    /// Threads, including those of subgraphs and the remains of deleted ones.
     pub threads: u64,
     /// Checkpoints.
     pub checkpoints: u64,
@@ -56,7 +56,7 @@ pub struct Counts {
     pub versions: u64,
     /// Schemas of states.
     pub schemas: u64,
-    /// Wirings of graphs.
+    /// Topologies of graphs.
     pub topologies: u64,
     /// Long texts.
     pub bodies: u64,
@@ -68,9 +68,9 @@ pub struct Counts {
     pub asks: u64,
     /// Effects in the journal.
     pub effects: u64,
-    /// Tasks whose events were kept.
+    /// Tasks whose emitted events were kept.
     pub emitted: u64,
-    /// Threads that somebody holds.
+    /// Threads with a lease.
     pub leases: u64,
     /// Names of checkpoints.
     pub names: u64,
@@ -85,47 +85,47 @@ pub struct Unused {
     pub bodies: u64,
     /// Segments.
     pub segments: u64,
-    /// The bytes of those.
+    /// The size of both in bytes.
     pub bytes: u64,
 }
 
-/// One thing that is wrong.
+/// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The table, or `file` for what SQLite itself finds.
+    /// The table, or `file` for a problem that SQLite itself finds.
     pub table: &'static str,
-    /// The row.
+    /// The row; `None` if the problem does not concern a single row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<i64>,
-    /// The thread that it belongs to, where that can be told.
+    /// The thread of the row, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
-    /// The checkpoint that it belongs to, where that can be told.
+    /// The checkpoint of the row, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointId>,
     /// A description of the problem.
     pub problem: String,
 }
 
-/// Reads everything that is in a file of any format, and tells what is wrong with it: every checksum,
-/// SQLite's own check, and whether all that rows refer to is there and fits: parents, heads, versions of fields down to
-/// their values, descriptions, long texts, the nodes and writes of each superstep, and the work on top.
+/// Reads all of a file of any format, and reports its problems. Checks every checksum, SQLite's own integrity check,
+/// and all references between rows: parents, heads, versions of fields including their values, schemas and topologies,
+/// long texts, the nodes and writes of each superstep, and the work on top.
 ///
-/// It reads one consistent state of the file and takes no lock that a writer waits for. It takes as long as reading
-/// all states does. What is missing without anything that refers to it, such as the result of a task that is not
-/// finished, or an effect that was recorded, cannot be noticed; then that task runs again.
+/// Reads one consistent state of the file, and takes no lock for which a writer waits. It takes as long as reading all
+/// states. A missing row to which nothing refers cannot be detected, such as the result of an unfinished task, or a
+/// recorded effect; then that task runs again.
 ///
-/// Nor is damage to the log beside the file, `-wal`: SQLite reads it up to the first page whose checksum does not
-/// match, as after a crash in the middle of a write. When the log is damaged, truncated, removed or of another time,
-/// the latest steps are gone, and what is left is an older state of the file, in which nothing is wrong.
+/// Damage to the log beside the file, `-wal`, cannot be detected either: SQLite reads the log up to the first page
+/// whose checksum does not match, as after a crash during a write. If the log is damaged, truncated, deleted or from
+/// another time, the latest steps are lost, and the rest is an older, valid state of the file.
 ///
-/// An encrypted file is verified with its keys, by which each text is checked to be what was written at its place, or
-/// without them, by checksums only.
+/// An encrypted file can be verified with its keys, which prove that each text was written for its cell, or without
+/// them, by checksums only.
 ///
 /// # Errors
-/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Keys`] and [`StoreError::Io`];
-/// [`StoreError::Corrupt`] when it is a checkpoint file of which nothing can be read, such as the half of one. Other
-/// damage is no error but a finding.
+/// Returns [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Keys`] or [`StoreError::Io`],
+/// and [`StoreError::Corrupt`] if nothing of a checkpoint file can be read, such as a truncated one. Other damage is no
+/// error but a finding.
 pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
     SqliteReader::open_with(file.into(), true)?.read(|connection| {
         let format = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sqlite)?;
@@ -186,7 +186,7 @@ impl Findings {
         self.0.push(Finding { table, row, thread: None, checkpoint: None, problem });
     }
 
-    /// Runs a check that reads a table. When that cannot be read to its end, it says so.
+    /// Runs a check that reads a table. If the table cannot be read to its end, adds a finding.
     fn guard<T: Default>(&mut self, table: &'static str, check: impl FnOnce() -> Result<T, StoreError>) -> T {
         check().unwrap_or_else(|error| {
             self.add(table, None, format_args!("it cannot be read: {}", problem(error)));
@@ -199,7 +199,7 @@ impl Findings {
     }
 }
 
-/// Returns the text of an error about a row that is named already.
+/// Returns the text of an error about a row that the finding already names.
 fn problem(error: StoreError) -> String {
     match error {
         StoreError::Corrupt { reason, .. } => reason,
@@ -208,7 +208,7 @@ fn problem(error: StoreError) -> String {
 }
 
 impl Check<'_> {
-    /// Leaves out of what is wrong that there are no keys.
+    /// Ignores the error that keys are missing, if the file is read without them.
     fn ignore_unopened<T>(&self, read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match read {
             Err(StoreError::Keys { .. }) if self.connection.is_unopened() => Ok(None),
@@ -216,7 +216,7 @@ impl Check<'_> {
         }
     }
 
-    /// Adds something that is wrong with a row of a checkpoint, or with one that belongs to it.
+    /// Adds a problem of a row of a checkpoint, or of one that belongs to it.
     fn found(&mut self, table: &'static str, row: i64, seq: i64, problem: impl ToString) {
         let known = self.known.checkpoints.get(&seq);
         let thread = known.and_then(|known| self.known.threads.get(&known.thread)).cloned();

@@ -1,4 +1,4 @@
-//! The tables beside that of the checkpoints.
+//! Checks the tables other than that of the checkpoints.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -44,7 +44,7 @@ impl Check<'_> {
         self.findings.guard(table, || read(self.connection, &sql, |row| row.get(0)))
     }
 
-    /// Schemas and topologies.
+    /// Checks schemas and topologies.
     pub(super) fn described(&mut self) {
         let gone = || corrupt("the row", "the row is missing");
         for id in self.ids("schema") {
@@ -71,7 +71,7 @@ impl Check<'_> {
         }
     }
 
-    /// The segments, each with all its operations.
+    /// Checks the segments, each with all its operations.
     pub(super) fn segments(&mut self) {
         for id in self.ids("segment") {
             self.counts.segments += 1;
@@ -90,7 +90,7 @@ impl Check<'_> {
         }
     }
 
-    /// Threads, and where their heads are.
+    /// Checks threads, and the locations of their heads.
     pub(super) fn threads(&mut self) {
         for id in self.ids("thread") {
             self.counts.threads += 1;
@@ -112,7 +112,7 @@ impl Check<'_> {
         }
     }
 
-    /// The index on ids: what is in it, and what should be.
+    /// Checks the index on ids: its entries, and missing ones.
     pub(super) fn locators(&mut self) {
         let rows = self.findings.guard("locator", || {
             read(self.connection, "SELECT id, seq FROM locator", |row| {
@@ -150,7 +150,7 @@ impl Check<'_> {
         }
     }
 
-    /// Results, questions, effects, and what was emitted.
+    /// Checks results, questions, effects, and emitted events.
     pub(super) fn work(&mut self) {
         self.counts.pending = self.on_top("pending", results::check);
         self.counts.asks = self.on_top("ask", ask::check);
@@ -189,7 +189,7 @@ impl Check<'_> {
         }
     }
 
-    /// The names of checkpoints.
+    /// Checks the names of checkpoints.
     pub(super) fn names(&mut self) {
         let mut rows = Vec::new();
         self.findings.guard("named", || {
@@ -243,7 +243,7 @@ impl Check<'_> {
         count
     }
 
-    /// The entries of the store, where the file has one.
+    /// Checks the entries of the store, if the file has one.
     pub(super) fn items(&mut self) {
         let mut rows = Vec::new();
         let read = store::check(self.connection, |id, problem| rows.push((id, problem)));
@@ -262,7 +262,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads the long texts; returns what nothing refers to.
+    /// Checks the long texts; returns those that nothing refers to.
     pub(super) fn unused(&mut self) -> Unused {
         let mut unused = Unused::default();
         let is_unused = |segment: &&SegmentState| segment.is_sound && !segment.is_used;

@@ -1,5 +1,5 @@
-//! The versions of fields: that each has the one before it, that each checkpoint names those that are its own, and that
-//! all of them fold to values.
+//! Checks the versions of fields: that each refers to its previous version, that the map of each checkpoint is right,
+//! and that all versions fold to values.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -19,15 +19,15 @@ type Key = (i64, FieldId);
 /// The versions that were read so far, from older checkpoints to newer ones.
 pub(super) struct Versions {
     there: HashSet<Key>,
-    /// Those that no sound version goes on from: folding them folds all.
+    /// Versions that no valid version continues: folding them folds all.
     last: BTreeSet<Key>,
-    /// Of the versions in a segment, the newest that is sound: folding it folds those before it.
+    /// For each segment, its newest valid version: folding it folds those before it.
     newest: HashMap<i64, (usize, Key)>,
-    /// Those that cannot be folded, for a reason that was told.
+    /// Versions that cannot be folded, for a reason that was already reported.
     broken: HashSet<Key>,
-    /// Rows whose versions cannot be told.
+    /// Rows whose versions cannot be read.
     unreadable: HashSet<i64>,
-    /// The map at each checkpoint that is continued by some that were not read yet.
+    /// The map at each checkpoint that has children which were not read yet.
     maps: HashMap<i64, (Fields, usize)>,
     children: HashMap<i64, usize>,
 }
@@ -57,12 +57,12 @@ impl Versions {
         self.there.len() as u64
     }
 
-    /// Notes that the row at `seq` is damaged: what is built on it is not told of again.
+    /// Records that the row at `seq` is damaged, so that rows that depend on it are not reported again.
     pub(super) fn unreadable(&mut self, seq: i64) {
         self.unreadable.insert(seq);
     }
 
-    /// Takes the checkpoint at `seq`; returns what is wrong with its versions.
+    /// Checks the checkpoint at `seq`; returns the problems of its versions.
     pub(super) fn take(&mut self, check: &mut Check<'_>, seq: i64, texts: &Texts) -> Vec<String> {
         let mut wrong = Vec::new();
         let schema = check.known.schemas.get(&check.known.checkpoints[&seq].schema);
@@ -89,7 +89,7 @@ impl Versions {
                         wrong.push(format!(
                             "field {field}: segment row {row}, which it refers to, is missing"
                         ));
-                        // It is said once.
+                        // It is reported only once.
                         check.known.segments.insert(row, SegmentState::default());
                         sound = false;
                         None
@@ -145,7 +145,7 @@ impl Versions {
             if schema.is_some_and(|schema| position >= schema.fields.len()) {
                 wrong.push(format!("it has a value for field {position}, which its schema does not have"));
             }
-            // A map that was carried over from the parent was told of there.
+            // Problems of a map that was inherited from the parent were reported there.
             let own = texts.fields.is_some();
             if own && !self.there.contains(&key(*version)) && !self.unreadable.contains(&version.seq) {
                 wrong.push(format!("field {}: its version at row {} is missing", name(field), version.seq));
@@ -157,7 +157,7 @@ impl Versions {
         wrong
     }
 
-    /// Notes a sound version, which nothing goes on from so far.
+    /// Records a valid version that no other version continues so far.
     fn is_last(&mut self, version: Key, part: Option<Part>) {
         if let Some(Part { segment, version: position }) = part {
             match self.newest.get(&segment) {
@@ -170,11 +170,11 @@ impl Versions {
         self.last.insert(version);
     }
 
-    /// The map from field to version at `seq`, where that can be told, and what is wrong with the one that is stored.
+    /// Returns the map from field to version at `seq`, if it is known, and the problem of the stored one.
     fn map(&mut self, known: &Known, seq: i64, texts: &Texts) -> (Option<Fields>, Option<String>) {
         let row = &known.checkpoints[&seq];
         let before = match row.parent {
-            // A map is all that is left of what led to it.
+            // For a pruned checkpoint, only the map is left.
             _ if row.pruned => None,
             None => Some(Fields::new()),
             Some(parent) => {
@@ -200,7 +200,7 @@ impl Versions {
         }
     }
 
-    /// The map at a parent, which is forgotten with its last child.
+    /// Returns the map at a parent, and drops it with the parent's last child.
     fn inherited(&mut self, parent: i64) -> Option<Fields> {
         let (map, children) = self.maps.get_mut(&parent)?;
         *children -= 1;
@@ -210,7 +210,7 @@ impl Versions {
         }
     }
 
-    /// Folds all versions; returns what is wrong with those that do not fold, by the checkpoint of the last of them.
+    /// Folds all versions; returns the problems of those that do not fold, each with the checkpoint of the last one.
     pub(super) fn fold(self, connection: &Connection, known: &Known) -> Vec<(i64, String)> {
         let mut wrong = Vec::new();
         for (seq, field) in self.last {

@@ -7,12 +7,12 @@ use super::super::{Export, NoExport};
 use super::*;
 use past::{json as text_of, past};
 
-/// Pasts, as the tests of `superstep-inspect` make them.
+/// Creates histories, like the tests of `superstep-inspect`.
 #[path = "../../../inspect/src/material.rs"]
 #[expect(dead_code, reason = "those tests use all of it")]
 mod past;
 
-/// A thread of three checkpoints, the last two of which add an item to a list.
+/// Returns a thread of three checkpoints, the last two of which add an item to a list.
 fn sound() -> Document {
     let steps = [1, 2].map(|item| vec![("n", vec![Op::Extend(text_of(&json!([item])))])]);
     let past = past(&steps);
@@ -40,7 +40,7 @@ fn sound() -> Document {
     document
 }
 
-/// Returns the error for a document that was forged, digest and all.
+/// Returns the error for a document that was forged, including its digest.
 fn said_of(forge: impl FnOnce(&mut Document)) -> String {
     let mut document = sound();
     forge(&mut document);

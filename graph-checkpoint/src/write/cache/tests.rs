@@ -1,4 +1,4 @@
-//! Two connections to one file, of which each remembers what the other one may have changed.
+//! Tests of two connections to one file, each with a cache of data that the other one may have changed.
 
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed, Recorded};
 
@@ -25,7 +25,7 @@ impl Two {
     }
 }
 
-/// Commits a step, and nothing is wrong with it.
+/// Commits a step, and expects it to succeed.
 fn advance(cache: &mut WriteCache, name: &str, parent: Option<&Checkpoint>) -> Checkpoint {
     cache.catch_up().expect("the file is read");
     let next = step(parent, [material::set(0, "1")]);
@@ -79,7 +79,7 @@ fn deletions_of_others_make_everything_be_forgotten() {
     assert!(!two.ours.know(&thread("t")).expect("the file is read"));
 }
 
-/// The newest checkpoint goes, and others take as many places as were taken: the number alone would not tell.
+/// The newest checkpoint is deleted, and as many others are added: the sequence number alone would not show the change.
 #[test]
 fn a_deletion_is_noticed_behind_what_came_later() {
     let mut two = Two::new();
@@ -114,7 +114,7 @@ fn what_others_record_is_noticed_without_a_checkpoint() {
     assert!(matches!(&told, Committed::Outrun(told) if told.effects.len() == 1), "{told:?}");
 }
 
-/// The guard is the second look: who takes it for done overlooks the result.
+/// Without the second check of a thread, the result is overlooked.
 #[test]
 fn without_a_second_look_a_result_is_overlooked() {
     let mut two = Two::new();

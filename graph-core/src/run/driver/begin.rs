@@ -47,12 +47,12 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Box<Order>) -> R
     }
     match order.lease.take() {
         Some(lease) => Box::pin(lease.hold(runtime, order)).await,
-        // A run may wait for days: what it takes to begin is freed before.
+        // A run may wait for days, so the future of `begin` is freed before it.
         None => Box::pin(begin(runtime, order)).await?.run().await,
     }
 }
 
-/// Reads the thread, after the lease of the order, if any, was acquired. Returns the run.
+/// Reads the thread and returns the run, ready to start. The lease of the order, if any, is already acquired.
 pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Prepared, RunError> {
     let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut *order;
     if let Verb::Rerun(original) = verb {
@@ -91,17 +91,17 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Resul
 pub(crate) struct Beginning {
     pub(crate) run: RunId,
     pub(crate) log: Option<Arc<EventLog>>,
-    /// The thread's head, answers included.
+    /// The thread's head, including the answers.
     pub(crate) head: Option<ThreadHead>,
-    /// `true` if the thread was not read, because only another driver of the run can have begun it.
+    /// `true` if the thread was not read: only another driver of the run can have created it.
     pub(crate) is_unread: bool,
     /// Collects the writes that a subgraph returns.
     pub(crate) delta: Option<Delta>,
-    /// The attempt that runs it, if it is a subgraph.
+    /// The attempt that runs this subgraph; `None` for a run that is not a subgraph's.
     pub(crate) around: Option<Around>,
 }
 
-/// A run that has not begun.
+/// A run that is ready to start.
 pub(crate) struct Prepared {
     driver: Box<Driver>,
     begin: Begin,
@@ -135,7 +135,7 @@ fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result
     let thread = driver.cell.thread.clone();
     driver.delta = delta;
     driver.is_unread = is_unread;
-    // The thread of a subgraph is run once.
+    // The thread of a subgraph runs only once, so its head is not kept.
     driver.keeps_head = driver.cell.around.is_none() && runtime.keeps_heads();
     if let Some(head) = &head {
         runtime.check_change(&thread, &head.checkpoint, matches!(verb, Verb::Input { .. }))?;
@@ -174,7 +174,7 @@ fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result
     Ok(Prepared { driver, begin })
 }
 
-/// Creates a driver that has not begun, and its first event.
+/// Creates a driver that has not begun, and returns it with the verb of the order.
 pub(crate) fn driver(
     runtime: &Arc<Runtime>,
     order: Order,
@@ -231,11 +231,11 @@ pub(crate) fn driver(
 }
 
 impl Driver {
-    /// Uses a checkpoint's state as that of the last barrier.
+    /// Continues from a checkpoint: its state becomes that of the last barrier.
     fn stand_on(&mut self, checkpoint: &Arc<Checkpoint>, values: HeadValues) -> Result<(), ThreadError> {
         let program = &self.runtime.program;
         let (state, older) = values.state(program, checkpoint.id)?;
-        // The fields are found by their values, because an edit or an input may have come in between.
+        // The fields are found by comparing values, because an edit or an input may have changed them in the meantime.
         self.base.ephemeral = set_fields(&*state, &*program.initial, &self.runtime.one_step_fields);
         self.base.state = state;
         self.base.older = older;
@@ -288,7 +288,7 @@ impl Driver {
             let task = next.id(checkpoint.id, checkpoint.step);
             slot.rare().asks = asks.remove(&task).unwrap_or_default();
             slot.rare().effects = effects.remove(&task).unwrap_or_default();
-            // Writes of another version of the state cannot be mapped, so the task runs again, with its journal.
+            // Writes under another version of the state cannot be mapped, so the task runs again, with its journal.
             if let Some(result) = results.get(&task).filter(|result| fields.carries(&result.writes)) {
                 slot.output = Some(stored.output(result)?);
                 slot.targets.clone_from(&result.targets);
@@ -324,7 +324,8 @@ impl Driver {
     }
 }
 
-/// Returns the position of a task among the next ones, unless it is START.
+/// Returns the position of a task among the checkpoint's next tasks; `None` if it is not one of them, or is START or
+/// END.
 fn pending(checkpoint: &Checkpoint, task: TaskId) -> Option<TaskNumber> {
     let mut next = TaskNumber::all().zip(&checkpoint.frontier.tasks);
     let found = next.find(|(_, next)| next.id(checkpoint.id, checkpoint.step) == task);
@@ -339,11 +340,11 @@ fn by_task<T: Clone>(records: &[T], task: impl Fn(&T) -> TaskId) -> HashMap<Task
     grouped
 }
 
-/// Reads what a checkpoint's schema has stored into updates of the program.
+/// Decodes data that was stored under a checkpoint's schema into updates of the program's state.
 struct Stored<'p> {
     program: &'p Program,
     checkpoint: CheckpointId,
-    /// The version of the state.
+    /// The version of the checkpoint's schema.
     version: u32,
     fields: &'p FieldMap,
 }

@@ -99,7 +99,7 @@ impl Driver {
         (0u32..).zip(updates).filter_map(|(task, update)| Some((task, update?)))
     }
 
-    /// Applies the updates. Returns the fields that lived for one superstep and are now reset.
+    /// Applies the updates to the state. Returns the fields that last for one superstep and were reset.
     fn merge(&mut self, barrier: &Barrier, overwrites: &Overwrites) -> Result<Vec<FieldId>, RunError> {
         let one_step = &self.runtime.one_step_fields;
         let mut written = Vec::new();
@@ -131,8 +131,8 @@ impl Driver {
                 message: self.secrets().hide_text(&panic),
             });
         }
-        // An input checkpoint changes nothing, so fields that were set before it stay set until START has merged
-        // the input.
+        // The checkpoint of an input changes nothing, so fields that were set before it keep their values until START
+        // has merged the input.
         if one_step.is_empty() || barrier.source == Source::Input {
             return Ok(Vec::new());
         }
@@ -204,8 +204,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Stores the checkpoint of the superstep, durably. That of an input waits for START's, so that a run waits for the
-    /// store once before its first node.
+    /// Stores the checkpoint of the superstep, durably. The checkpoint of an input is stored together with START's, so
+    /// that a run waits for the store once before its first node.
     async fn store(&mut self, checkpoint: Arc<Checkpoint>, is_last: bool) -> Result<Committed, RunError> {
         let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
         let mut commit = Commit {
@@ -241,15 +241,15 @@ impl Driver {
                 self.base.step = step;
                 self.base.older = None;
             }
-            // The state was merged from results that do not count, and unrecorded results went into the checkpoint,
-            // so everything is read again.
+            // The state was merged with results that another run's records replace, and unrecorded results were moved
+            // into the checkpoint, so everything is read again.
             Committed::Outrun(_) => self.base.checkpoint = None,
             Committed::Adopt(_) | Committed::Conflict { .. } => {}
         }
         Ok(committed)
     }
 
-    /// Stores the checkpoint of the input alone, because START did not reach its barrier.
+    /// Stores the input's checkpoint alone, because START did not reach its barrier.
     pub(crate) async fn store_input(&mut self) -> Result<(), RunError> {
         let Some(commit) = self.waiting_input.take() else { return Ok(()) };
         match self.send(*commit).await? {
@@ -261,7 +261,7 @@ impl Driver {
         }
     }
 
-    /// Sends a commit to the store. Reports the events that waited for it once it is stored.
+    /// Sends a commit to the store, and reports the events that waited for it.
     async fn send(&mut self, commit: Commit) -> Result<Committed, RunError> {
         let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
         let (input, checkpoint) = (commit.input.clone(), Arc::clone(&commit.checkpoint));
@@ -269,7 +269,7 @@ impl Driver {
         let committed = saver.commit(commit).await;
         let mut untold = self.untold.take();
         if committed.is_err() {
-            // START ran, and it is not known if the input is stored.
+            // START has run, but it is unknown whether the input is stored.
             untold.retain(|event| !matches!(event, EventKind::CheckpointSaved { .. }));
             untold.drain(..).for_each(|event| self.tell(event));
         }
@@ -278,7 +278,7 @@ impl Driver {
             Committed::New | Committed::Already => {
                 let changes = input.iter().chain([&checkpoint]).flat_map(|stored| &stored.changes);
                 self.base.state.follow(changes);
-                // What START merged before its routing failed is not stored with its input.
+                // If the routing failed after START's merge, that merge is not stored with the input.
                 if checkpoint.source != Source::Input {
                     self.base.state.stored();
                 }
@@ -287,7 +287,7 @@ impl Driver {
                 untold.into_iter().for_each(|event| self.tell(event));
                 Ok(committed)
             }
-            // The driver that began the thread first continues it, or has crashed.
+            // Another driver of the run created the thread first: its head is loaded, to continue from it.
             Committed::Conflict { .. } if self.is_unread && is_first => {
                 let begun = self.runtime.load(&self.cell.thread, At::Head).await?;
                 Ok(begun.map_or(committed, |head| Committed::Adopt(Box::new(head))))
@@ -296,7 +296,7 @@ impl Driver {
         }
     }
 
-    /// Reports a completed barrier. At the barrier of an input, the input has changed nothing yet.
+    /// Reports a completed barrier. The barrier of an input has not changed any values yet.
     fn stored(&self, barrier: &Barrier) {
         if barrier.source != Source::Input {
             self.values();
@@ -309,7 +309,7 @@ impl Driver {
         });
     }
 
-    /// Returns the node of a task at the barrier.
+    /// Returns the name of the node that ran the barrier's task with this position.
     fn merged_node(&self, barrier: &Barrier, task: u32) -> NodeName {
         let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
         self.runtime.program.topology.node_name(node).clone()

@@ -11,7 +11,7 @@ pub(crate) struct CurrentState {
     state: Arc<dyn ErasedState>,
     indexes: Indexes,
     sizes: Sizes,
-    /// `true` if something was written into it that is not stored yet.
+    /// `true` if it contains writes that are not stored yet.
     is_ahead: bool,
 }
 
@@ -20,18 +20,18 @@ impl CurrentState {
         Self { state, indexes: Indexes::default(), sizes: Sizes::default(), is_ahead: false }
     }
 
-    /// The state of stored values.
+    /// Wraps a state whose fields have these stored values.
     pub(crate) fn of(state: Arc<dyn ErasedState>, values: &[FieldValue]) -> Self {
         Self { sizes: Sizes::of(values), ..Self::new(state) }
     }
 
-    /// A snapshot of it.
+    /// Returns a snapshot of the state.
     pub(crate) fn share(&self) -> Arc<dyn ErasedState> {
         Arc::clone(&self.state)
     }
 
-    /// The state and its indexes, to write into. A snapshot that is still held keeps its value: the state is then
-    /// copied first.
+    /// Returns the state and its indexes for writing. If a snapshot is still held, the state is copied first, so that
+    /// the snapshot does not change.
     pub(crate) fn writable(&mut self) -> (&mut dyn ErasedState, &mut Indexes) {
         self.is_ahead = true;
         if Arc::strong_count(&self.state) > 1 {
@@ -41,27 +41,27 @@ impl CurrentState {
         (state, &mut self.indexes)
     }
 
-    /// Takes note of what was stored.
+    /// Updates the sizes after changes were stored.
     pub(crate) fn follow<'c>(&mut self, changes: impl IntoIterator<Item = &'c Change>) {
         changes.into_iter().for_each(|change| self.sizes.follow(change));
     }
 
-    /// Takes note that all of it is stored.
+    /// Marks the whole state as stored.
     pub(crate) fn stored(&mut self) {
         self.is_ahead = false;
     }
 
-    /// The size of its fields in bytes, as they are stored.
+    /// Returns the size of the stored fields in bytes, or an upper bound: see [`Sizes`].
     pub(crate) fn bytes(&self) -> usize {
         self.sizes.0.iter().sum()
     }
 
-    /// Returns `true` if it is the state of the last checkpoint that was stored.
+    /// Returns `true` if this is the state of the last stored checkpoint.
     pub(crate) fn is_stored(&self) -> bool {
         !self.is_ahead
     }
 
-    /// Returns fields to their initial values that are never stored, as if the state was read from the store.
+    /// Resets fields that are never stored to their initial values, as if the state had been read from the store.
     pub(crate) fn forget(&mut self, unstored: &[FieldId]) {
         if unstored.is_empty() {
             return;
@@ -73,8 +73,8 @@ impl CurrentState {
     }
 }
 
-/// The lengths of a state's fields in bytes, as they are stored. What an operation takes out of a field is not known, so
-/// a length is the largest that it may be.
+/// The lengths of a state's stored fields in bytes. An operation that removes data does not reduce a length, so each
+/// length is an upper bound.
 #[derive(Default)]
 struct Sizes(Vec<usize>);
 

@@ -7,33 +7,34 @@ use super::current_state::CurrentState;
 use crate::checkpoint::Checkpoint;
 use crate::id::ThreadId;
 
-/// The maximum size of the heads of a graph in memory: of their values, in bytes as they are stored.
+/// The maximum total size of the heads that a graph keeps in memory, in bytes of their stored values.
 const MAX_BYTES: usize = 32 << 20;
 
-/// The bytes that a head counts for beside its values.
+/// The bytes that each head counts for in addition to its values.
 const ENTRY_BYTES: usize = 1024;
 
 /// The heads that the latest runs of a graph have stored, with their states.
 ///
-/// A run takes the head of its thread out and asks the store whether it is still the head. If so, the values are not read
-/// again. When the run ends, it puts in the head that it has stored. The run that has the state is its only owner, so no
-/// state is copied to be written into; another run of the thread at the same time reads from the store.
+/// A run takes the head of its thread out and asks the store whether it is still the head. If so, the run does not read
+/// the values again. When the run ends, it puts in the head that it has stored. A run that takes a state out is its
+/// only owner, so it writes into the state without a copy; another run of the thread at the same time reads from the
+/// store.
 ///
-/// What is in memory is never trusted: a thread that was continued, edited, or deleted and begun again has another head,
-/// whoever did it, and a checkpoint is never changed.
+/// A head in memory is used only after the store has confirmed it. A thread that was continued, edited, or deleted and
+/// created again has another head, and a checkpoint never changes.
 #[derive(Default)]
 pub(crate) struct Heads(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// By the order in which they were put in.
+    /// The heads, numbered in the order in which they were put in.
     heads: BTreeMap<u64, (ThreadId, KeptHead)>,
     places: HashMap<ThreadId, u64>,
     last: u64,
     bytes: usize,
 }
 
-/// A head in memory.
+/// A head that is kept in memory, with its state.
 pub(crate) struct KeptHead {
     pub(crate) checkpoint: Arc<Checkpoint>,
     pub(crate) state: CurrentState,
@@ -50,12 +51,12 @@ impl Heads {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out the head of a thread.
+    /// Takes out the head of a thread; `None` if it is not in memory.
     pub(crate) fn take(&self, thread: &ThreadId) -> Option<KeptHead> {
         self.kept().take(thread)
     }
 
-    /// Puts in the head of a thread, and drops the oldest ones that there is no room for.
+    /// Puts in the head of a thread, and drops the oldest heads while the maximum size is exceeded.
     pub(crate) fn put(&self, thread: ThreadId, head: KeptHead) {
         let mut kept = self.kept();
         let mut dropped = std::vec![kept.take(&thread)];
@@ -71,7 +72,7 @@ impl Heads {
             kept.places.remove(&oldest);
             dropped.push(Some(head));
         }
-        // The states are dropped when others may go on.
+        // The states are dropped after the lock is released.
         drop(kept);
     }
 }

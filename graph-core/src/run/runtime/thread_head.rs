@@ -1,4 +1,4 @@
-//! The head of a thread, as a run begins at it.
+//! The head of a thread, from which a run begins.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::graph::Program;
 use crate::id::CheckpointId;
 use crate::state::{FieldId, FieldValue, Lifetime, Schema};
 
-/// A checkpoint with the unfinished work on top of it. Its values are those that the store returned, or the state that an
-/// earlier run of the graph left in memory.
+/// A checkpoint with the unfinished work on top of it. Its values are those that the store returned, or the state that
+/// an earlier run of the graph left in memory.
 pub(crate) struct ThreadHead {
     pub(crate) checkpoint: Arc<Checkpoint>,
     pub(crate) work: Carried,
@@ -23,9 +23,9 @@ pub(crate) struct ThreadHead {
 
 /// The values of a head.
 pub(crate) enum HeadValues {
-    /// As stored, under this schema.
+    /// Values as they are stored, under this schema.
     Stored { schema: Box<Schema>, values: Vec<FieldValue> },
-    /// As a state of the program.
+    /// A state of the program, kept in memory.
     Kept(Box<KeptHead>),
 }
 
@@ -41,13 +41,13 @@ impl From<Loaded> for ThreadHead {
 }
 
 impl ThreadHead {
-    /// The head that a run left in memory, with the work that the store has on top of it.
+    /// Returns the head that a run left in memory, with the work that the store has on top of it.
     pub(crate) fn kept(kept: KeptHead, work: Carried) -> Self {
         let checkpoint = Arc::clone(&kept.checkpoint);
         Self { checkpoint, work, values: HeadValues::Kept(Box::new(kept)) }
     }
 
-    /// The schema that the head was written under.
+    /// Returns the schema under which the head was written.
     pub(crate) fn schema<'a>(&'a self, program: &'a Program) -> &'a Schema {
         match &self.values {
             HeadValues::Stored { schema, .. } => schema,
@@ -57,8 +57,8 @@ impl ThreadHead {
 }
 
 impl HeadValues {
-    /// The state with these values at `checkpoint`, and the way from the schema there to the program's when that is
-    /// another one.
+    /// Returns the state with these values at `checkpoint`, and the mapping from the checkpoint's schema to the
+    /// program's if the two differ.
     pub(crate) fn state(
         self,
         program: &Program,
