@@ -1,5 +1,6 @@
 //! The in-memory saver.
 
+mod commit;
 mod delete;
 mod found;
 mod leases;
@@ -17,7 +18,8 @@ use core::task::Poll;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::store::{Outcome, Store};
+use self::commit::Outcome;
+use self::store::Store;
 use self::writing::Writing;
 use super::checkpointer::Checkpointer;
 use super::commit::{Commit, Committed};

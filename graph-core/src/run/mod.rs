@@ -28,7 +28,6 @@ mod runtime;
 
 pub use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::driver::order::typed;
 pub(crate) use self::driver::partial_run::PartialRun;
 pub use self::driver::subgraph::lens::Lens;
 pub use self::handles::{
@@ -42,7 +41,7 @@ pub use self::past::state::{TaskOutput, TaskState, ThreadState};
 pub use self::past::view::{CheckpointView, ConfigView, InterruptView, MetadataView, TaskView};
 pub use self::runtime::ambient::{Ambient, System};
 pub use self::runtime::change::{Changed, OnChange};
-pub use self::runtime::error::{NodeFailure, RunError, ThreadError};
+pub use self::runtime::error::{NodeFailure, RunError};
 pub use self::runtime::event::{EventKind, NamedWrite, Observer, PathSegment, RunEvent};
 pub use self::runtime::history::History;
 pub use self::runtime::lease::Lease;
@@ -51,4 +50,5 @@ pub(crate) use self::runtime::redact::named as named_write;
 pub(crate) use self::runtime::shared::Runtime;
 pub use self::runtime::stream::feed::{Feed, Received, Subscription};
 pub use self::runtime::stream::view::{View, Views};
+pub use self::runtime::thread_error::ThreadError;
 pub(crate) use crate::checkpoint::below::thread as below;

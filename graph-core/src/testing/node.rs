@@ -20,10 +20,8 @@ use crate::checkpoint::{Cause, EffectOutcome, Frontier, NextTask, Positions};
 use crate::graph::{SelectNodes, Selected};
 use crate::id::NodeName;
 use crate::node::{Deck, Level, Recording, What};
-use crate::run::{
-    EventKind, Graph, Observer, PartialRun, RunError, RunEvent, Runtime, Status, named_write, typed,
-};
-use crate::state::{ErasedState, Json, State};
+use crate::run::{EventKind, Graph, Observer, PartialRun, RunError, RunEvent, Runtime, Status, named_write};
+use crate::state::{ErasedState, Json, State, StateForm};
 
 /// Runs a single node of a graph, on a state that the test provides: see [`NodeTest`].
 pub fn node<S: State, C: 'static>(graph: &Graph<S, C>, node: impl SelectNodes) -> NodeTest<S> {
@@ -266,7 +264,7 @@ impl<S: State> NodeTest<S> {
         };
         Ok(NodeRun {
             node: name,
-            state: typed(ended.state),
+            state: S::read(ended.state, &program.schema),
             writes: writes.map(|write| named_write(write, &program.schema)).collect(),
             case: record.as_ref().and_then(|record| record.route.as_ref()).map(|route| route.case.clone()),
             route: record.as_ref().and_then(|record| record.route.as_ref()).map(|route| route.value.clone()),

@@ -21,9 +21,10 @@ use super::difference::differences;
 use super::error::TurnError;
 use crate::checkpoint::{Cause, Frontier, NextTask};
 use crate::id::START_NAME;
-use crate::run::{Graph, NamedWrite, PartialRun, RunError, Runtime, Status, typed};
+use crate::run::{Graph, NamedWrite, PartialRun, RunError, Runtime, Status};
 use crate::state::{
     ErasedState, FieldId, FieldValue, Json, Lifetime, Logged, LoggedWrite, Op, Schema, SecretTexts, State,
+    StateForm,
 };
 
 /// Runs a recorded part of a run again: see [`TurnTest`].
@@ -168,7 +169,7 @@ impl<S: State> TurnTest<S> {
         if let Some(cassette) = &cassette {
             cassette.finish()?;
         }
-        Ok(typed(ended.state))
+        Ok(S::read(ended.state, &program.schema))
     }
 }
 

@@ -7,7 +7,8 @@ use core::convert::Infallible;
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-use super::store::{Store, Thread, seq, settle};
+use super::commit::settle;
+use super::store::{Store, Thread, seq};
 use crate::checkpoint::deletion::still_needed;
 use crate::checkpoint::{Seq, StoreError};
 use crate::id::{NodeName, ThreadId};

@@ -7,9 +7,10 @@ use super::subgraph::questions::check_open_below;
 use crate::checkpoint::{AskRecord, StoreError};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::questions::answered_by_deadline;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::Json;
 

@@ -30,11 +30,12 @@ use crate::graph::NodeId;
 use crate::id::CheckpointId;
 use crate::node::{Done, ErasedTask, RunCell, TaskCell, TaskFacts};
 use crate::run::runtime::current_state::CurrentState;
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::event::{EventKind, EventLog};
 use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::heads::KeptHead;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::{ErasedState, FieldId};
 

@@ -11,9 +11,9 @@ use crate::checkpoint::{
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::{FieldMap, state_of};
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::{Change, CodecError, ErasedUpdate, Indexes, Json, LoggedWrite, caught};
 
 pub(crate) async fn edit(

@@ -17,10 +17,11 @@ use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::node::{Done, Record};
-use crate::run::runtime::error::{NodeFailure, RunError, ThreadError};
+use crate::run::runtime::error::{NodeFailure, RunError};
 use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::outcome::InputStatus;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::ErasedUpdate;
 
 /// A node of an edit, with its result and its targets.

@@ -15,9 +15,10 @@ use crate::checkpoint::{AskRecord, At, CheckpointerExt};
 use crate::engine::{Break, Ending, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::NodeName;
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::event::EventKind;
 use crate::run::runtime::outcome::{InputStatus, Interrupt, Status};
+use crate::run::runtime::thread_error::ThreadError;
 
 impl Driver {
     /// Cancels the running attempts, and waits until they have stopped. Attempts that ended before they could be

@@ -10,7 +10,7 @@ use crate::error::NodeError;
 use crate::graph::{NodeProgram, Program, Selected};
 use crate::id::NodeName;
 use crate::node::{Done, JsonOutcome, Output};
-use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::{ErasedUpdate, Json, JsonError, JsonState, Logged, LoggedWrite, Misfit, Op, suggestion};
 
 /// A node, with the outcome from an edit.

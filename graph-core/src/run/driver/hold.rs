@@ -12,10 +12,11 @@ use super::begin::begin;
 use super::order::{Ended, Order};
 use crate::checkpoint::{Acquired, Checkpointer, CheckpointerExt, Claim, LeaseRecord, StoreError};
 use crate::id::ThreadId;
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Status;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 
 /// The time between two attempts to acquire a thread that another run holds.
 const ASK_EVERY: Duration = Duration::from_millis(50);

@@ -16,10 +16,11 @@ use std::vec::Vec;
 use super::order::{RequestKey, Verb};
 use crate::checkpoint::{At, Checkpoint, Summary};
 use crate::id::{CheckpointId, RunId, ThreadId};
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::history::History;
 use crate::run::runtime::outcome::InputStatus;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::run::runtime::thread_head::ThreadHead;
 
 /// The input that a run was given.

@@ -15,12 +15,12 @@ use crate::engine::Limits;
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Item, Tape};
 use crate::run::runtime::breakpoints::Wanted;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::Observer;
 use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Status;
 use crate::run::runtime::stream::queue::EventQueue;
-use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, LoggedWrite, State};
+use crate::run::runtime::thread_error::ThreadError;
+use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, LoggedWrite};
 
 /// A request to run a thread, without types.
 pub(crate) struct Order {
@@ -157,10 +157,4 @@ pub(crate) struct Ended {
     pub(crate) exit: Option<Item>,
     /// The writes that a subgraph returns.
     pub(crate) delta: Vec<LoggedWrite>,
-}
-
-/// Returns the state by value, without a copy if it is not shared.
-pub(crate) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
-    let state: Arc<dyn std::any::Any + Send + Sync> = state;
-    Arc::unwrap_or_clone(state.downcast::<S>().expect("the driver owns the state of this graph"))
 }

@@ -16,10 +16,11 @@ use crate::checkpoint::{
 use crate::engine::{Begin, Breakpoints, barrier};
 use crate::id::{CheckpointId, RunId, ThreadId};
 use crate::run::runtime::current_state::CurrentState;
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::event::{EventKind, EventLog, Observer, RunEvent};
 use crate::run::runtime::outcome::Status;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::ErasedState;
 
 /// The runtime, the state and the tasks with which a partial run begins.

@@ -12,9 +12,10 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::run::driver::begin::driver;
 use crate::run::driver::order::{Order, Verb};
 use crate::run::runtime::change::Changed;
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::StateForm;
 
 /// The result of [`Graph::check_threads`]. Its text form has one line for each thread that the program did not

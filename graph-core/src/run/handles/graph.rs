@@ -20,11 +20,11 @@ use crate::run::driver::cached::ROOT;
 use crate::run::driver::recorder::EMITTED_BYTES;
 use crate::run::runtime::ambient::Ambient;
 use crate::run::runtime::change::OnChange;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::Observer;
 use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::{ErasedState, IntoInput, State, StateForm};
 use crate::store::{AccessError, Store};
 

@@ -7,7 +7,7 @@ use super::past::Past;
 use super::thread::Thread;
 use crate::checkpoint::{At, CheckpointName, Checkpointer, CheckpointerExt, NamedCheckpoint, Naming};
 use crate::id::ThreadId;
-use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::StateForm;
 
 impl<S: StateForm> Past<S> {

@@ -15,10 +15,10 @@ use crate::run::past::events::PastEvents;
 use crate::run::past::replay::ReplayRequest;
 use crate::run::past::state::{TaskState, tasks_of};
 use crate::run::past::view::CheckpointView;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::state_of;
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::StateForm;
 
 /// One checkpoint of a thread, with its state.

@@ -12,7 +12,7 @@ use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, below};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use crate::run::past::view::CheckpointView;
-use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::StateForm;
 
 /// The state of a subgraph, as of its own latest checkpoint.

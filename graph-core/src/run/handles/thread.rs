@@ -18,9 +18,10 @@ use crate::run::driver::order::{Answers, Verb};
 use crate::run::past::events::PastEvents;
 use crate::run::past::replay::ReplayRequest;
 use crate::run::past::state::{TaskState, ThreadState, tasks_of};
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::history::History;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::{ErasedUpdate, Input, IntoInput, Json, StateForm};
 
 /// A thread of a graph: a sequence of runs that share one state, with their history.

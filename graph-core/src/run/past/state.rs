@@ -10,11 +10,11 @@ use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId};
 use crate::run::runtime::change::Changed;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::{FieldMap, state_of};
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::redact;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::{ErasedState, Indexes, Json, LoggedWrite, StateForm, caught};
 
 /// The current state of a thread.

@@ -2,8 +2,8 @@
 
 use std::vec::Vec;
 
-use super::error::ThreadError;
 use super::shared::Runtime;
+use super::thread_error::ThreadError;
 use crate::engine::{Breakpoints, NodeSet};
 use crate::graph::{NodeId, Program, Selected};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::error::ThreadError;
+use super::thread_error::ThreadError;
 use crate::checkpoint::Loaded;
 use crate::graph::Program;
 use crate::id::CheckpointId;

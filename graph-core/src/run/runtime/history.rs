@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::error::ThreadError;
+use super::thread_error::ThreadError;
 use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Summary};
 use crate::id::ThreadId;
 

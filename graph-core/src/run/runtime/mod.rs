@@ -23,4 +23,5 @@ pub(crate) mod questions;
 pub(crate) mod redact;
 pub(crate) mod shared;
 pub(crate) mod stream;
+pub(crate) mod thread_error;
 pub(crate) mod thread_head;

@@ -6,9 +6,9 @@ use std::vec::Vec;
 use alloc::borrow::Cow;
 use alloc::string::ToString;
 
-use super::error::ThreadError;
 use super::outcome::Interrupt;
 use super::shared::Runtime;
+use super::thread_error::ThreadError;
 use super::thread_head::ThreadHead;
 use crate::checkpoint::{AnsweredBy, AskRecord, CheckpointerExt};
 use crate::graph::Program;

@@ -12,10 +12,11 @@ use tokio::sync::OnceCell;
 
 use super::ambient::{Ambient, System};
 use super::change::{Changed, OnChange};
-use super::error::{RunError, ThreadError};
+use super::error::RunError;
 use super::event::Observer;
 use super::heads::Heads;
 use super::lease::Lease;
+use super::thread_error::ThreadError;
 use super::thread_head::ThreadHead;
 use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Load, Loaded, StoreError};
 use crate::engine::barrier::{one_step_fields, seeds};

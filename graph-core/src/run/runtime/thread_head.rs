@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::current_state::CurrentState;
-use super::error::ThreadError;
 use super::field_map::{FieldMap, load};
 use super::heads::KeptHead;
+use super::thread_error::ThreadError;
 use crate::checkpoint::{Carried, Checkpoint, Loaded};
 use crate::graph::Program;
 use crate::id::CheckpointId;

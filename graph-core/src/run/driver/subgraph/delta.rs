@@ -5,8 +5,8 @@ use std::vec::Vec;
 use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Source};
 use crate::graph::Program;
 use crate::id::ThreadId;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::field_map::FieldMap;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::run::runtime::thread_head::ThreadHead;
 use crate::state::{FieldId, Logged, LoggedWrite, Schema};
 

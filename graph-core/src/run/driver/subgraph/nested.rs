@@ -18,13 +18,14 @@ use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Around, CalledAs, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::driver::begin::{Beginning, perform};
-use crate::run::driver::order::{Ended, Mode, Order, Stops, Verb, typed};
-use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::driver::order::{Ended, Mode, Order, Stops, Verb};
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::event::PathSegment;
 use crate::run::runtime::outcome::{Interrupt, Status};
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::run::runtime::thread_head::ThreadHead;
-use crate::state::{ErasedUpdate, State};
+use crate::state::{ErasedUpdate, State, StateForm};
 
 /// A compiled graph and its lens, as a node.
 pub(in crate::run) struct Nested<P: State, S: State, In, Out> {
@@ -169,7 +170,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
     async fn ended(&self, ended: Ended, cell: &TaskCell) -> Result<Done, NodeError> {
         match ended.status {
             Status::Finished => {
-                let state: S = typed(ended.state);
+                let state = S::read(ended.state, &self.runtime.program.schema);
                 let update = self.lens.leave(&state, &ended.delta);
                 let update = update.map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
                 let route = (self.lens.decide)(ended.exit.as_ref());

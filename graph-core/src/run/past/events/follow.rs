@@ -8,9 +8,9 @@ use super::reader::PastEvents;
 use super::told::Unfinished;
 use crate::checkpoint::{At, StoreError};
 use crate::id::CheckpointId;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::{EventKind, RunEvent};
 use crate::run::runtime::stream::feed::{Feed, Received, Subscription};
+use crate::run::runtime::thread_error::ThreadError;
 
 /// The events of a thread's past, followed by those of a live run. Created by [`PastEvents::follow`].
 #[must_use = "events are read with `next`"]

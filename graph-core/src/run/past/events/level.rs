@@ -11,11 +11,11 @@ use super::told::{Below, Group, Runs, Told, Unfinished};
 use crate::checkpoint::{At, Checkpointer, CheckpointerExt, StepRecord};
 use crate::graph::Program;
 use crate::id::{CheckpointId, RunId};
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::{EventKind, PathSegment};
 use crate::run::runtime::field_map::state_of;
 use crate::run::runtime::redact;
 use crate::run::runtime::stream::view::Views;
+use crate::run::runtime::thread_error::ThreadError;
 
 /// The reader of one graph or subgraph in the past.
 pub(super) struct Level {

@@ -11,10 +11,10 @@ use super::told::{Happened, Moment, Told, Unfinished};
 use crate::checkpoint::{At, Checkpointer, StoreError};
 use crate::graph::Program;
 use crate::id::{RunId, ThreadId};
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::event::{EventKind, PathSegment, RunEvent};
 use crate::run::runtime::shared::Runtime;
 use crate::run::runtime::stream::view::{View, Views};
+use crate::run::runtime::thread_error::ThreadError;
 
 /// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Created by
 /// [`Thread::events`](crate::run::Thread::events) and [`Past::events`](crate::run::Past::events).

@@ -25,8 +25,8 @@ pub use self::report::{Difference, Divergence, Replay, Unverified, WhyUnverified
 use self::walk::{Walk, Way};
 use crate::checkpoint::At;
 use crate::id::{CheckpointId, ThreadId};
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 
 /// A request to replay recorded supersteps. The replay happens when it is awaited.
 ///

@@ -14,8 +14,8 @@ use super::superstep::{Findings, Superstep};
 use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Loaded, Source, StoreError, Summary};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::run::driver::recording::Below;
-use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::thread_error::ThreadError;
 use crate::state::{CodecError, Json, LoggedWrite};
 
 /// The number of history entries read at a time.
