@@ -13,8 +13,7 @@ use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::reducer::Addend;
 use superstep_core::state::State;
 
-use super::model_call::ModelCall;
-use super::model_chunk::ModelChunk;
+use super::events::{ModelCall, ModelChunk};
 use crate::message::{MessageId, ToolCall};
 use crate::model::{
     Accumulator, ChatModel, Ledger, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage,

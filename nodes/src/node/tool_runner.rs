@@ -12,7 +12,7 @@ use superstep_core::run::CancellationToken;
 use superstep_core::state::State;
 
 use super::CallCost;
-use super::tool_run::ToolRun;
+use super::events::ToolRun;
 use super::tool_sessions::ToolSessions;
 use crate::message::{MessageId, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{

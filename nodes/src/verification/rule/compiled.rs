@@ -1,10 +1,54 @@
-//! A rule that is a regular expression.
+//! Rules that are compiled: a JSON Schema and a regular expression.
+
+use std::fmt;
 
 use async_trait::async_trait;
 use regex::{Regex, RegexBuilder};
+use serde_json::Value;
 
-use super::{Breach, InvalidRule, Rule};
+use super::{Breach, Rule};
+use crate::prompt::without_fence;
+use crate::value_schema::ValueSchema;
 use crate::verification::Submission;
+
+/// The rule that the response is one JSON value that fits a JSON Schema; a code fence around it is forgiven. Nothing is
+/// fetched: a schema that refers to others has to have them in it.
+pub struct SchemaRule(ValueSchema);
+
+impl SchemaRule {
+    /// The name of the rule.
+    pub const NAME: &'static str = "schema";
+
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn new(schema: &Value) -> Result<Self, InvalidRule> {
+        ValueSchema::compile(schema).map(Self).map_err(|reason| InvalidRule { reason })
+    }
+}
+
+#[async_trait]
+impl Rule for SchemaRule {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    async fn check(&self, submission: &Submission) -> Result<(), Breach> {
+        let value: Value = serde_json::from_str(without_fence(&submission.response)).map_err(|error| {
+            Breach::broken(format!("The response has to be one JSON value and nothing else: {error}."))
+        })?;
+        self.0.check(&value).map_err(|reason| {
+            Breach::broken(format!("The JSON of the response does not fit what was asked for: {reason}."))
+        })
+    }
+}
+
+impl fmt::Debug for SchemaRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchemaRule").finish_non_exhaustive()
+    }
+}
 
 /// The rule that a regular expression is found in the response, or that it is not. The syntax is that of the crate
 /// `regex`, which takes time in proportion to the response whatever the expression.
@@ -93,4 +137,12 @@ impl Rule for RegexRule {
             }
         }
     }
+}
+
+/// An error of making a rule: its schema or its regular expression is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such rule: {reason}")]
+pub struct InvalidRule {
+    /// A description of the error.
+    pub reason: String,
 }
