@@ -2,11 +2,11 @@
 
 use superstep_nodes::model::{ModelError, ModelReply};
 
-use super::reply_stream::{ReplyReader, read_all};
+use crate::reply_stream::{ReplyReader, read_all};
 
 /// Returns the outcome of a transcript. It is the same for every way of cutting the transcript in two, and byte by
 /// byte.
-pub(super) fn outcome<R: ReplyReader>(
+pub(crate) fn outcome<R: ReplyReader>(
     transcript: &str,
     reader: impl Fn() -> R,
 ) -> Result<ModelReply, ModelError> {
