@@ -1,11 +1,39 @@
-//! The graph's context: the dependencies of nodes that are not state, such as clients, pools and configuration.
+//! The extractors of the state, the graph's context and its store.
 
+use alloc::sync::Arc;
 use core::ops::Deref;
 
 use super::function::FromTask;
 use super::input::NoInput;
 use super::task::Task;
 use crate::state::State;
+use crate::store::Store;
+
+/// Extracts the state as of the last barrier. It does not include what siblings write in the same superstep.
+#[derive(Debug)]
+pub struct Snapshot<S>(Arc<S>);
+
+impl<S> Deref for Snapshot<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
+
+impl<S> Clone for Snapshot<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: State, C> FromTask<S, C> for Snapshot<S> {
+    type Input = NoInput;
+
+    fn from_task(task: &Task<S, C>, _position: usize) -> Self {
+        Self(Arc::clone(task.state()))
+    }
+}
 
 /// Provides one part of the graph's context. `#[derive(FromRef)]` implements it for the type of each field, and for
 /// the whole context.
@@ -41,5 +69,13 @@ where
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         Self(T::from_ref(task.context()))
+    }
+}
+
+impl<S: State, C> FromTask<S, C> for Store {
+    type Input = NoInput;
+
+    fn from_task(task: &Task<S, C>, _position: usize) -> Self {
+        task.cell().run.store.clone().unwrap_or_else(Self::missing)
     }
 }
