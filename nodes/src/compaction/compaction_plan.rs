@@ -212,7 +212,7 @@ pub(super) fn units(messages: &[Message]) -> Vec<Range<usize>> {
 mod tests {
     use serde_json::json;
 
-    use super::super::compaction_plan::*;
+    use super::*;
     use crate::message::ToolCall;
 
     #[test]

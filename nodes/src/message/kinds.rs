@@ -157,7 +157,7 @@ pub enum ToolStatus {
 mod tests {
     use serde_json::json;
 
-    use super::super::kinds::*;
+    use super::*;
 
     #[test]
     fn s3_047_a_call_has_a_name_arguments_and_an_id() {

@@ -13,7 +13,7 @@ use superstep_core::reducer::KeyedLog;
 use superstep_core::run::{EventKind, Graph, RunEvent};
 use superstep_core::state::State;
 
-use super::super::events::*;
+use super::*;
 use crate::message::{MessageLog, ToolCall};
 use crate::model::{ModelError, ModelReply, Scripted, Turn};
 use crate::node::{Agent, AgentNext, ConversationLength, ToolRun, Tools};
