@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use super::arguments::{Arguments, Output};
 use super::screen::Exit;
 
-/// Print a script with which a shell completes verbs and options
+/// Print a script that makes a shell complete verbs and options
 ///
 /// bash: superstep completions bash > ~/.local/share/bash-completion/completions/superstep;
 /// zsh: superstep completions zsh > a file _superstep in a folder of $fpath;

@@ -30,7 +30,7 @@ pub struct Answering {
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
 
-    /// The conversation to continue; a new one without it.
+    /// The conversation to continue [default: a new one].
     #[arg(long, value_name = "ID", value_parser = not_blank)]
     thread: Option<String>,
 
@@ -39,7 +39,7 @@ pub struct Answering {
     #[arg(long, value_name = "NAME")]
     model: Option<ModelName>,
 
-    /// Show what the model says as it says it; so also on a terminal.
+    /// Print the model's reply while it arrives; the default on a terminal.
     #[arg(long)]
     pub stream: bool,
 
@@ -47,7 +47,7 @@ pub struct Answering {
     #[arg(long)]
     pub json: bool,
 
-    /// The debugger, if it is asked for.
+    /// The debugger.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -55,7 +55,7 @@ pub struct Answering {
 /// A command other than a question.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Look into the file, and run, replay and answer its threads. `debug --help` lists the verbs.
+    /// Look into the file, and run, replay and answer its threads; `debug --help` lists the verbs.
     #[command(disable_help_flag = true)]
     Debug {
         /// The verb and its arguments.

@@ -18,7 +18,7 @@ use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 use crate::token_usage::TokenUsage;
 
-/// Compare two branches: where they part, what each did, and how their states differ
+/// Compare two branches: their common checkpoint, the steps of each, and the differences of their states
 ///
 /// Exits with 1 if the states differ.
 #[derive(Debug, clap::Args)]
@@ -26,9 +26,9 @@ use crate::token_usage::TokenUsage;
 pub(crate) struct Compare {
     #[command(flatten)]
     file: FileArgument,
-    /// The checkpoint that one branch ends with; see `superstep --help`
+    /// The last checkpoint of one branch; see `superstep --help`
     a: String,
-    /// The checkpoint that the other one ends with
+    /// The last checkpoint of the other branch
     b: String,
 }
 

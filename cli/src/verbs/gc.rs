@@ -15,12 +15,11 @@ use crate::page::{DIM, GOOD, Page, plain, span};
 use crate::pattern::{is_pattern, matches};
 use crate::source::Source;
 
-/// Delete unreferenced data, and old checkpoints if asked to
+/// Delete unreferenced data, and with --keep-last or --keep-days old checkpoints
 ///
-/// That is long texts and work that no checkpoint refers to, and what deletions left. With `--keep-last` or `--keep-days`
-/// older checkpoints go, too, but for the latest of each thread, those that have a
-/// name and those where branches begin; what stays keeps its
-/// values. The file keeps its size until `vacuum`.
+/// Unreferenced data is long texts and work that no checkpoint refers to, and the rest of deletions. Of old checkpoints,
+/// the latest of each thread, those with a name and those where branches begin are kept. The values of kept checkpoints
+/// do not change. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: superstep gc essays.db --dry-run",
@@ -29,20 +28,20 @@ use crate::source::Source;
 pub(crate) struct Gc {
     #[command(flatten)]
     file: FileArgument,
-    /// Only tell what would go
+    /// Only print what would be deleted
     #[arg(long)]
     dry_run: bool,
-    /// Of older checkpoints keep so many of each branch
+    /// Delete old checkpoints, but keep the newest N of each branch
     #[arg(long, value_name = "N", value_parser = count::<usize>, allow_hyphen_values = true)]
     keep_last: Option<usize>,
-    /// Of older checkpoints keep those of so many days
+    /// Delete old checkpoints, but keep those of the last D days
     #[arg(long, value_name = "D", value_parser = count::<u64>, allow_hyphen_values = true)]
     keep_days: Option<u64>,
-    /// Let only this thread's checkpoints go, and those of its subgraphs; `*` stands for any letters, `?` for one, and it may
-    /// be said several times
+    /// Delete old checkpoints only of this thread and its subgraphs; `*` stands for any letters, `?` for one; may be
+    /// repeated
     #[arg(long, value_name = "THREAD", requires = "keep")]
     thread: Vec<String>,
-    /// How many seconds to wait for somebody who is writing
+    /// The longest time to wait for another writer, in seconds
     #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }

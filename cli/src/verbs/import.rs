@@ -20,10 +20,10 @@ use crate::writable_file::{WritableFile, runs};
 
 use super::export::without_secrets;
 
-/// Store an exported thread in a file, which is created if it is not there
+/// Store an exported thread in a file, which is created if it does not exist
 ///
-/// The document is checked before anything is written, and then all of it is stored or nothing. Ids, times, steps and
-/// sources stay what they were.
+/// The whole document is checked before anything is written; then all of it is stored or nothing. Ids, times, steps and
+/// sources do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep import essays.db rust.json
@@ -34,10 +34,10 @@ pub(crate) struct Import {
     /// The export, or `-` for the standard input
     #[arg(default_value = "-")]
     export: PathBuf,
-    /// Give the thread this name instead of the one that it had
+    /// Give the thread this name instead of its old one
     #[arg(long = "as", value_name = "THREAD")]
     name: Option<String>,
-    /// Also an export without its secrets, to look into it: its program may not be able to go on with it
+    /// Allow a redacted export, which its program may not be able to continue
     #[arg(long)]
     redacted: bool,
 }

@@ -10,16 +10,16 @@ use crate::file::FileArgument;
 use crate::page::{GOOD, NOTE, Page, span};
 use crate::screen::Exit;
 
-/// Bring a file of an older format to today's
+/// Upgrade a file of an older format
 ///
-/// In one transaction; programs of an older version refuse the file from then on. Any program that opens the file for
+/// The upgrade is one transaction; programs of older versions then refuse the file. Any program that opens the file for
 /// writing does the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep migrate essays.db --check")]
 pub(crate) struct Migrate {
     #[command(flatten)]
     file: FileArgument,
-    /// Only tell what would be done; exits with 1 when there is something to do
+    /// Only report; exits with 1 if an upgrade is needed
     #[arg(long)]
     check: bool,
 }

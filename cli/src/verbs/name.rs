@@ -14,9 +14,9 @@ use crate::source::{CheckpointRef, Source};
 use crate::table::{Side, Table};
 use crate::writable_file::{WritableFile, wait};
 
-/// Give a checkpoint a name on its thread, or list the names that there are
+/// Give a checkpoint a name on its thread, or list the names
 ///
-/// THREAD@NAME stands for it from then on. A checkpoint that has a name is never pruned.
+/// Every verb then takes THREAD@NAME for the checkpoint. A checkpoint with a name is never pruned.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep name essays.db rust@3 before-release
@@ -28,12 +28,12 @@ pub(crate) struct Name {
     file: FileArgument,
     /// The checkpoint, or its thread; see `superstep --help`
     checkpoint: String,
-    /// What it is to be called; without it the names of its thread are listed
+    /// The name; without it, the names of the thread are listed
     name: Option<String>,
-    /// The name is to take the place of this one, whichever checkpoint of the thread has it
+    /// Replace this name, on any checkpoint of the thread
     #[arg(long, value_name = "OLD", requires = "name")]
     rename: Option<String>,
-    /// Take this name away
+    /// Remove this name
     #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "rename"])]
     remove: Option<String>,
 }

@@ -12,20 +12,20 @@ use crate::file::FileArgument;
 use crate::number::count;
 use crate::page::{DIM, ID, NOTE, Page, plain, span};
 
-/// Encrypt a file, give it other keys, or decrypt it
+/// Encrypt a file, change its keys, or decrypt it
 ///
-/// What states hold is sealed with the first key of the key file; the keys that follow in it open what was sealed before.
-/// Programs may use the file while its keys are exchanged, but not while it is encrypted or decrypted as a whole. When it
-/// is interrupted, do it again.
+/// The contents of states are encrypted with the first key of the key file; the other keys in it decrypt older data.
+/// Programs may use the file while its keys are changed, but not while a plain file is encrypted or an encrypted one
+/// decrypted. If the command is interrupted, run it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep rekey essays.db --key-file keys.txt")]
 pub(crate) struct Rekey {
     #[command(flatten)]
     file: FileArgument,
-    /// Decrypt it
+    /// Decrypt the file
     #[arg(long)]
     plain: bool,
-    /// How many seconds to wait for somebody who has the file open or is writing
+    /// The longest time to wait for other programs that use the file, in seconds
     #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }

@@ -13,10 +13,10 @@ use crate::page::{NAME, Page, plain, span};
 use crate::source::Source;
 use crate::writable_file::{WritableFile, wait};
 
-/// Take a thread away from the run that holds it
+/// Break the lease of the run that holds a thread
 ///
-/// The run stores nothing more, starts no effect, and fails when it finds out. A thread whose lease is over need not be
-/// released: the next run takes it.
+/// The run stores nothing more, starts no effect, and fails as soon as it detects this. An expired lease need not be
+/// broken: the next run takes the thread.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep release essays.db rust")]
 pub(crate) struct Release {

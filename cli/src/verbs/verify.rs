@@ -14,10 +14,10 @@ use crate::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::screen::Exit;
 use crate::source::Source;
 
-/// Read everything that is in a file and tell what is wrong with it
+/// Check everything in a file and list the problems
 ///
-/// Exits with 1 when something is. Nothing is written, and no writer has to wait. Damage to the log beside the file (-wal)
-/// cannot be noticed: SQLite takes it for the end of the log, and the latest steps are gone.
+/// Exits with 1 if there are any. Nothing is written, and no writer has to wait. Damage to the log beside the file (-wal)
+/// cannot be detected: SQLite takes it for the end of the log, and the latest steps are lost.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep verify essays.db")]
 pub(crate) struct Verify {

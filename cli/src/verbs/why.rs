@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::suggestion::did_you_mean;
 use superstep_core::checkpoint::Source as Origin;
 
-/// Tell what made a node run, or be next, at a checkpoint: back to the input
+/// Show why a node ran, or is next, at a checkpoint, back to the input
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep why essays.db rust@5 review")]
 pub(crate) struct Why {

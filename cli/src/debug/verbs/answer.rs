@@ -12,10 +12,10 @@ use superstep_core::state::Json;
 
 use super::ending::drive;
 
-/// Answer questions of a thread, and go on
+/// Answer questions of a thread, and continue it
 ///
-/// An answer is JSON: a text has its quotes. It is checked against its question first; a wrong one is refused, and the
-/// question stays open.
+/// An answer is JSON: a text needs its quotes. If an answer does not fit its question, it is refused and the question
+/// stays open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep answer essays.db rust '\"accept\"'")]
 pub(crate) struct Answer {
@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     file: FileArgument,
     /// The thread
     thread: String,
-    /// The answer; with the id of its question, or the beginning or the end of that, where several are open
+    /// The answer; if several questions are open, with the id of its question, or the beginning or end of the id
     #[arg(required = true, value_name = "[ID=]JSON")]
     answers: Vec<String>,
 }

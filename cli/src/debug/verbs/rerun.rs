@@ -8,9 +8,9 @@ use crate::file::FileArgument;
 
 use super::ending::drive;
 
-/// Run on from a checkpoint once more, on a new branch of its thread
+/// Run again from a checkpoint, on a new branch of its thread
 ///
-/// All effects happen again, and all questions are asked again. What came after the checkpoint stays as it is.
+/// All effects happen again, and all questions are asked again. Later checkpoints do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep rerun essays.db rust@3")]
 pub(crate) struct Rerun {

@@ -9,10 +9,10 @@ use superstep_core::id::ThreadId;
 
 use super::ending::drive;
 
-/// Go on with what a thread has left to do
+/// Continue the unfinished work of a thread
 ///
-/// After a crash, a failure, a breakpoint, a limit or a cancellation. What has finished does not run again, and effects
-/// that succeeded are not repeated.
+/// Continues after a crash, a failure, a breakpoint, a limit or a cancellation. Finished tasks do not run again, and
+/// effects that succeeded are not repeated.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep resume essays.db rust")]
 pub(crate) struct Resume {

@@ -16,9 +16,9 @@ use super::ending::drive;
 
 /// Run a thread on an input
 ///
-/// The input is an object of the state's fields, each of which goes through its reducer; for a flow, its input. Without
-/// one nothing is written before the graph runs. A thread that is new begins; unfinished work of one that is there is
-/// discarded.
+/// The input is an object of fields of the state, each of which goes through its reducer; for a flow, its input. Without
+/// an input nothing is written before the graph runs. The thread is created if it does not exist; otherwise its
+/// unfinished work is discarded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep run essays.db rust '{\"topic\": \"Rust\"}'")]
 pub(crate) struct Run {
@@ -28,7 +28,7 @@ pub(crate) struct Run {
     thread: String,
     /// The input as JSON; `-` reads it from the standard input
     input: Option<String>,
-    /// The graph, for a new thread where there are several
+    /// The graph of a new thread, if the program has several
     #[arg(long)]
     graph: Option<String>,
 }
