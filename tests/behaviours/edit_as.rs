@@ -141,7 +141,7 @@ async fn f05_who_wrote_an_edit_is_inferred_only_when_it_is_clear() {
         let unclear = thread.edit_as_last(ran("X")).await.expect_err("two nodes ran last");
         assert_eq!(
             unclear.to_string(),
-            r#"which node has written the edit is not clear: one of "a", "b"; say it with `edit_as`"#
+            r#"the node that wrote the edit is ambiguous: one of "a", "b"; name it with `edit_as`"#
         );
         let nope = thread.edit_as_named("nope", ran("X")).await.expect_err("no such node");
         assert_eq!(nope.to_string(), r#"graph "g" has no node "nope""#);
@@ -278,8 +278,8 @@ async fn an_edit_as_a_deciding_node_takes_its_decision() {
         let early = thread.edit_as(review, Verdict::Revise).await.expect_err("START has led nowhere yet");
         assert_eq!(
             early.to_string(),
-            "an edit as \"review\" would drop what others have led to: \"__start__\"; edit as those that led there as \
-             well, or drop it first with `discard_pending`"
+            "an edit as \"review\" would drop next tasks that other nodes led to: \"__start__\"; edit as those \
+             nodes too, or drop the tasks first with `discard_pending`"
         );
         thread.edit_as(START, ()).await.expect("START is next");
         let wrong = thread.edit_as_named("review", ran("X")).await.expect_err("it decides");

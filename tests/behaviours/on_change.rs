@@ -210,7 +210,7 @@ async fn a_check_tells_which_threads_would_not_go_on_and_writes_nothing() {
         let failed: Vec<_> = renamed.failures().map(|checked| checked.thread.as_str()).collect();
         assert_eq!(failed, ["t"]);
         let text = renamed.to_string();
-        assert!(text.starts_with("2 threads, 1 would not go on\n"), "{text}");
+        assert!(text.starts_with("2 threads, 1 could not continue\n"), "{text}");
         assert!(text.contains("t: the checkpoint's next node \"ask\" does not exist"), "{text}");
         assert!(text.contains("done: written under another graph, and loads"), "{text}");
 

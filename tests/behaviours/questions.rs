@@ -236,7 +236,7 @@ async fn l03_unknown_ids_and_no_answers_are_errors() {
         let unknown = thread.answer_to(stranger, "z").await.expect_err("nobody asked that");
         assert_eq!(
             unknown.to_string(),
-            format!("thread t has no open question {stranger}; resume the thread, and it asks what is open")
+            format!("thread t has no open question {stranger}; resume the thread to get its open questions")
         );
         let none: [(InterruptId, Json); 0] = [];
         assert!(matches!(thread.answers(none).await, Err(RunError::WhichQuestion { .. })));

@@ -218,7 +218,7 @@ impl<'t> Looking<'t> {
             Predicate::Exists | Predicate::Missing => Ok(()),
             _ if self.found || evaluated == 0 => Ok(()),
             _ => Err(Failure::nothing(format!(
-                "there is nothing at {path} in any of the {evaluated} states looked at; their fields are {}",
+                "there is nothing at {path} in any of the {evaluated} states checked; their fields are {}",
                 self.fields.join(", ")
             ))),
         }
@@ -264,7 +264,7 @@ impl Answer for Output {
             }
         }
         let (evaluated, all) = (self.evaluated, self.checkpoints);
-        page.line([span(DIM, format!("{evaluated} of {all} states looked at"))]);
+        page.line([span(DIM, format!("{evaluated} of {all} states checked"))]);
         if self.flips_back {
             let advice = if self.linear { "" } else { ": --linear finds where it holds first" };
             page.line([span(BAD, format!("it does not hold in some later state{advice}"))]);

@@ -18,9 +18,10 @@ use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 use crate::token_usage::TokenUsage;
 
-/// Compare two branches: their common checkpoint, the steps of each, and the differences of their states
+/// Compare two branches: the steps of each, and their states
 ///
-/// Exits with 1 if the states differ.
+/// Shows their newest common checkpoint, the steps of each since then, and the differences of their states. Exits with
+/// 1 if the states differ.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep compare essays.db rust zig")]
 pub(crate) struct Compare {

@@ -84,7 +84,7 @@ fn write(to: &Path, text: &str) -> Result<(), Failure> {
     let written = created.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
         Failure::unusable(match error.kind() {
-            ErrorKind::AlreadyExists => format!("{} is there already: choose another name", to.display()),
+            ErrorKind::AlreadyExists => format!("{} already exists: choose another name", to.display()),
             _ => format!("{} cannot be written: {error}", to.display()),
         })
     })

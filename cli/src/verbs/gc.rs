@@ -17,9 +17,9 @@ use crate::source::Source;
 
 /// Delete unreferenced data, and with --keep-last or --keep-days old checkpoints
 ///
-/// Unreferenced data is long texts and work that no checkpoint refers to, and the rest of deletions. Of old checkpoints,
-/// the latest of each thread, those with a name and those where branches begin are kept. The values of kept checkpoints
-/// do not change. The file keeps its size until `vacuum`.
+/// Unreferenced data is long texts and work that no checkpoint refers to, and the rest of deletions. Of old
+/// checkpoints, the latest of each thread, those with a name and those where branches begin are kept. The values of
+/// kept checkpoints do not change. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: superstep gc essays.db --dry-run",
@@ -106,7 +106,7 @@ impl Answer for Gone {
         let Collected { bodies, segments, work, remains, bytes } = self.collected;
         let Pruned { checkpoints, threads, bytes: texts } = self.pruned;
         if self.collected.is_empty() && checkpoints == 0 {
-            return page.line([span(GOOD, "there is nothing to take out")]);
+            return page.line([span(GOOD, "there is nothing to delete")]);
         }
         let counts = [
             (checkpoints, "checkpoint", "checkpoints"),
@@ -119,12 +119,12 @@ impl Answer for Gone {
         let told = counts.into_iter().filter(|(count, ..)| *count > 0);
         let told = told.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
         let told = told.collect::<Vec<_>>().join(", ");
-        let how = if self.dry_run { "would take out" } else { "took out" };
+        let how = if self.dry_run { "would delete" } else { "deleted" };
         let less = bytes.cast_signed() + texts;
         let size = match less {
             0.. => format!(" ({less} bytes)"),
             // Merging the changes of a field may make them longer.
-            _ => format!(" (what stays takes {} bytes more)", less.unsigned_abs()),
+            _ => format!(" (kept data takes {} bytes more)", less.unsigned_abs()),
         };
         page.line([plain(format!("{how} {told}")), span(DIM, size)]);
     }

@@ -21,9 +21,10 @@ use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 
-/// Search the keys and values of all states, effects, questions, answers and failures, including those of subgraphs
+/// Search all states, effects, questions, answers and failures for a regular expression
 ///
-/// Lists each text where it first appears. On a terminal a long text is shown from shortly before the match.
+/// Searches keys and values, including those of subgraphs. Lists each text where it first appears. On a terminal a long
+/// text is shown from shortly before the match.
 ///
 /// Exits with 1 if nothing is found.
 #[derive(Debug, clap::Args)]

@@ -73,7 +73,7 @@ impl Import {
     fn refused(&self, error: StoreError) -> Failure {
         match error {
             StoreError::ThreadExists(name) => {
-                Failure::unusable(format!("thread {name} is there already: choose another name with --as"))
+                Failure::unusable(format!("thread {name} already exists: choose another name with --as"))
             }
             StoreError::CheckpointExists(id) => {
                 let text = format!("checkpoint {id} of the export is in {} already", self.file.display());
@@ -96,7 +96,7 @@ fn read(from: &Path) -> Result<Export, Failure> {
     let text = text.map_err(|error| {
         Failure::unusable(match error.kind() {
             ErrorKind::NotFound => format!("there is no file {name}"),
-            ErrorKind::InvalidData => format!("{name} is no export of a thread: it is no text"),
+            ErrorKind::InvalidData => format!("{name} is not an export of a thread: it is not text"),
             _ => format!("{name} cannot be read: {error}"),
         })
     })?;

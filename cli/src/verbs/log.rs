@@ -20,10 +20,10 @@ use crate::source::Source;
 
 use self::nested::{Nested, Nesting};
 
-/// List a thread's checkpoints, newest first, with times, nodes that ran, changed fields and next nodes
+/// List a thread's checkpoints, newest first
 ///
-/// `began` is the time of the previous checkpoint, or the start of the run if that is later; `took` is the time from then
-/// to this checkpoint.
+/// With the nodes that ran, the changed fields and the next nodes. `began` is the time of the previous checkpoint, or
+/// the start of the run if that is later; `took` is the time from then to this checkpoint.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep log essays.db rust --graph -n 100

@@ -61,9 +61,9 @@ impl Answer for Migrated {
     fn show(&self, page: &mut Page) {
         let Migration { from, to } = self.migration;
         page.line([match (self.migration.is_needed(), self.check) {
-            (false, _) => span(GOOD, format!("the file has format {to}, today's")),
-            (true, true) => span(NOTE, format!("the file has format {from}, and would be brought to {to}")),
-            (true, false) => span(GOOD, format!("brought from format {from} to {to}")),
+            (false, _) => span(GOOD, format!("the file has format {to}, the current one")),
+            (true, true) => span(NOTE, format!("the file has format {from}, and would be upgraded to {to}")),
+            (true, false) => span(GOOD, format!("upgraded from format {from} to {to}")),
         }]);
     }
 

@@ -83,7 +83,7 @@ fn parsed(name: &str) -> Result<CheckpointName, Failure> {
 fn listed(source: &Source, thread: ThreadId) -> Result<Names, Failure> {
     let named = |NamedCheckpoint { name, checkpoint }| {
         let line = source.reader.history(&thread, &At::Id(checkpoint), 1)?;
-        let line = line.first().ok_or_else(|| Failure::nothing(format!("{name} has just gone")))?;
+        let line = line.first().ok_or_else(|| Failure::nothing(format!("{name} was just deleted")))?;
         Ok(Named { name, id: line.id, step: line.step, at: rfc3339(line.created_ms) })
     };
     let names = source.reader.names(&thread)?.into_iter().map(named).collect::<Result<_, Failure>>()?;

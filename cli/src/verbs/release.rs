@@ -43,7 +43,7 @@ impl Release {
         };
         let target = WritableFile::open(&self.file)?;
         let broken = wait(target.saver.break_lease(&thread))?;
-        let lease = broken.ok_or_else(|| Failure::nothing(format!("nobody holds thread {thread}")))?;
+        let lease = broken.ok_or_else(|| Failure::nothing(format!("no run holds thread {thread}")))?;
         Ok(Released { released: thread, lease: Lease::of(&lease) })
     }
 }

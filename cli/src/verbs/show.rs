@@ -23,7 +23,7 @@ use crate::redaction::Redaction;
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 
-/// Show a checkpoint: its state, the tasks that ran, the tasks that are next, and unfinished work
+/// Show a checkpoint: its state, the tasks that ran, the next tasks and unfinished work
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep show essays.db rust@3 'facts[0].text'")]
 pub(crate) struct Show {

@@ -19,10 +19,10 @@ use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::test_code::TestCode;
 
-/// Write a Rust test that repeats the turn that led to a checkpoint and compares the final state
+/// Write a Rust test of the turn that led to a checkpoint
 ///
-/// The test begins with the input, the edit or the branch before the checkpoint. You write one line of it: the one that
-/// builds the graph. The test contains no values of secret fields.
+/// The test repeats the turn and compares the final state. It begins with the input, the edit or the branch before the
+/// checkpoint. You write one line of it: the one that builds the graph. The test contains no values of secret fields.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: superstep test essays.db rust@3 --cassette tests/cassettes/rust.json > tests/rust.rs"
@@ -117,14 +117,17 @@ impl Test {
         }
         let begins = |step: &&StepRecord| self.step || step.checkpoint.source != Cause::Loop;
         let begin = before.iter().position(|step| begins(&step)).or(before.len().checked_sub(1));
-        let begin = begin.ok_or_else(|| Failure::nothing("what came before the checkpoint is gone"))?;
+        let begin = begin.ok_or_else(|| Failure::nothing("the history before the checkpoint was deleted"))?;
         // A pruned checkpoint has only its state left, so the test begins with the one after it.
         let begin = match before[begin].checkpoint.source {
             Cause::Pruned => begin.checked_sub(1),
             _ => Some(begin),
         };
         let begin = begin.ok_or_else(|| {
-            Failure::nothing(format!("what {} came from was pruned; name a later one", self.checkpoint))
+            Failure::nothing(format!(
+                "what {} came from was pruned; name a later checkpoint",
+                self.checkpoint
+            ))
         })?;
         Ok(before[begin].checkpoint.id)
     }

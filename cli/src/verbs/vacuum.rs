@@ -41,7 +41,10 @@ impl Answer for Shorter {
         let given = span(DIM, format!(", {} given back", before.saturating_sub(after)));
         page.line([plain(format!("{before} bytes before, {after} after")), given]);
         if !shortened {
-            page.line([span(NOTE, "somebody reads an older state: the file is shortened after that")]);
+            page.line([span(
+                NOTE,
+                "another program reads an older state: the file shrinks when it has finished",
+            )]);
         }
     }
 }

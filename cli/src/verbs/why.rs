@@ -45,7 +45,7 @@ impl Why {
         let reasons = why(&past, &node.into()).map_err(|none| {
             if is_cut(1) && none.nodes.iter().any(|ran| ran.as_str() == node) {
                 return Failure::nothing(format!(
-                    "what planned {} was pruned: the past ends there",
+                    "the checkpoint that planned {} was pruned: the past ends there",
                     self.node
                 ));
             }

@@ -205,7 +205,7 @@ async fn what_cannot_be_asked_is_refused_with_a_reason() {
         ("run rust '[1]'", 2, "the input does not fit: an update is an object with a member per field"),
         ("run rust '{'", 2, "the input is not JSON: "),
         ("resume nobody", 2, "there is no thread nobody; "),
-        ("answer rust 1", 2, "thread rust asks nothing"),
+        ("answer rust 1", 2, "thread rust has no open question"),
         (
             "answer zig good",
             2,
@@ -277,7 +277,7 @@ async fn the_graph_of_a_thread_is_found_by_its_name() {
         only("migrate --check")
             .await
             .out
-            .ends_with("not looked at: threads of essay, which this program has not\n")
+            .ends_with("not checked: threads of essay, which this program does not have\n")
     );
 }
 
@@ -290,7 +290,7 @@ async fn threads_that_would_not_go_on_are_named() {
     let other = mails_called("essay").checkpointer(saver);
     let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "migrate --check").await;
     assert_eq!((said.exit, &*said.err), (Exit::No, ""), "{}", said.out);
-    assert!(said.out.contains("\nnot fine: 2 of 3 threads would not go on\n"), "{}", said.out);
+    assert!(said.out.contains("\nnot fine: 2 of 3 threads could not continue\n"), "{}", said.out);
     assert!(said.out.contains("\ntrouble: ") && said.out.contains("\nzig: "), "{}", said.out);
     let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "replay rust").await;
     assert_eq!(said.exit, Exit::No, "{}{}", said.out, said.err);

@@ -106,7 +106,7 @@ async fn a_thread_that_was_deleted_is_not_to_be_resumed() {
     let mails = g.compile().unwrap().checkpointer(SqliteSaver::open(&path).await.unwrap());
     let said = debug(superstep::debugger(&[&mails]), folder.path(), Look::PIPED, "run w").await;
     assert_eq!(said.exit, Exit::No, "{}{}", said.out, said.err);
-    assert!(said.err.starts_with("error: ") && !said.err.contains("when that is mended"), "{}", said.err);
+    assert!(said.err.starts_with("error: ") && !said.err.contains("when that is fixed"), "{}", said.err);
 }
 
 /// A target to which nothing can be written.
@@ -167,7 +167,7 @@ async fn the_input_is_no_node_that_is_played() {
             (
                 Exit::Unusable,
                 &*format!(
-                    "error: there is no edit as {name}: it is no node; the graph's nodes are plan, research, write, review\n"
+                    "error: there is no edit as {name}: it is not a node; the graph's nodes are plan, research, write, review\n"
                 )
             )
         );

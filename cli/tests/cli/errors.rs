@@ -135,7 +135,7 @@ async fn what_is_not_there_is_told_with_what_is_near() {
     );
     assert!(many.1.ends_with(", and more"), "{many:?}");
     let path_error = error("show FILE rust facts[x]");
-    assert!(path_error.0 == 2 && path_error.1.contains("is no path"), "{path_error:?}");
+    assert!(path_error.0 == 2 && path_error.1.contains("is not a path"), "{path_error:?}");
     let absent = error("show FILE rust fact");
     assert!(
         absent.0 == 1 && absent.1.ends_with("its fields are draft, facts, rounds, token, topic"),

@@ -50,7 +50,7 @@ async fn what_cannot_be_named_is_told() {
     assert_eq!(told("show FILE rust@dratf"), (1, near.into()));
     let (code, wrong) = told("name FILE rust a@b");
     assert!(
-        code == 2 && wrong.starts_with("error: \"a@b\" is no name for a checkpoint: it has 1 to 100"),
+        code == 2 && wrong.starts_with("error: \"a@b\" is not a valid checkpoint name: a name has 1 to 100"),
         "{wrong}"
     );
     assert_eq!(told("name FILE rust a --remove b").0, 2);

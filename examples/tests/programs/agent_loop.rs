@@ -314,7 +314,7 @@ fn the_review_drafts_asks_and_publishes() {
     let output = review(&["answer", "accept"]);
     assert_eq!(
         (output.status.code(), complaint(&output)),
-        (Some(1), "error: thread article asks nothing\n".into())
+        (Some(1), "error: thread article has no open question\n".into())
     );
     let output = review(&["approve"]);
     assert_eq!(output.status.code(), Some(2));

@@ -129,7 +129,7 @@ fn what_cannot_be_used_is_named_and_nothing_is_asked() {
     desk.write("notes.jpg", "Leading lines draw the eye.");
     let none = desk.fails(&["notes.jpg"]);
     assert!(
-        none.ends_with("the image `notes.jpg` cannot be used: it is no JPEG, PNG, GIF or WebP\n"),
+        none.ends_with("the image `notes.jpg` cannot be used: it is not a JPEG, PNG, GIF or WebP image\n"),
         "{none}"
     );
 

@@ -16,13 +16,13 @@ pub enum KeyProblem {
     #[error("is not encrypted: open it without keys, or encrypt it first")]
     NotEncrypted,
     /// The given key differs from the key with the same id with which the file was encrypted.
-    #[error("was encrypted with another key {key} than the one given: give the one it was encrypted with")]
+    #[error("was encrypted with a different key named {key}: give that key")]
     WrongKey {
         /// The id of the key.
         key: String,
     },
     /// The given keys lack one with which the file is encrypted.
-    #[error("needs the key {key}, which is not there: {reason}")]
+    #[error("needs the key {key}: {reason}")]
     Lacking {
         /// The id of the key.
         key: String,
@@ -30,12 +30,10 @@ pub enum KeyProblem {
         reason: String,
     },
     /// Encrypting or decrypting the whole file was interrupted.
-    #[error(
-        "is encrypted in part only: do again what was interrupted, it goes on from there; or undo it, with the keys"
-    )]
+    #[error("is only partly encrypted: run the interrupted command again, or reverse it, with the keys")]
     Interrupted,
     /// The file is encrypted and contains, or is about to contain, a store, which cannot be encrypted.
-    #[error("cannot be both encrypted and have a store: keep the store in a file of its own")]
+    #[error("cannot be encrypted and contain a store: keep the store in another file")]
     Store,
     /// The program was built without the feature that reads encrypted files.
     #[error("is encrypted, and this program was built without the feature `encryption`")]

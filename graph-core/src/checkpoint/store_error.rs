@@ -39,7 +39,7 @@ pub enum StoreError {
     CheckpointExists(CheckpointId),
     /// A checkpoint to be shared has the same id as an existing one, but other content. One of them may be
     /// redacted.
-    #[error("checkpoint {0} is stored already, and is not the same")]
+    #[error("checkpoint {0} is already stored with different contents")]
     CheckpointDiffers(CheckpointId),
     /// The thread was written by another graph. Use that graph, or another thread.
     #[error("thread {thread} belongs to graph {found}, not to {expected}")]
@@ -65,7 +65,7 @@ pub enum StoreError {
     NotRegistered(Fingerprint),
     /// No pending task of the thread asked this question. It may belong to an older checkpoint, or to a superstep
     /// of a subgraph that has ended. Resume the thread, which asks its open questions again.
-    #[error("thread {thread} has no open question {interrupt}; resume the thread, and it asks what is open")]
+    #[error("thread {thread} has no open question {interrupt}; resume the thread to get its open questions")]
     NoInterrupt {
         /// The thread.
         thread: ThreadId,

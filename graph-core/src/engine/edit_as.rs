@@ -86,10 +86,10 @@ pub enum CannotEditAs {
         cases: Vec<String>,
     },
     /// The edit needs code that only the program has.
-    #[error("{0}: that takes the program's own code")]
+    #[error("{0}: this needs the program's code")]
     NeedsCode(String),
     /// The edit would drop tasks that other nodes led to.
-    #[error("an edit as {node} would drop what is next and did not follow from it: {}", list(.next))]
+    #[error("an edit as {node} would drop next nodes that do not follow from it: {}", list(.next))]
     WouldDrop {
         /// The node.
         node: NodeName,

@@ -240,7 +240,8 @@ impl Drop for GivenUp {
         self.handler.forget(&self.token);
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
-        let cancelled = CancelledNotificationParam::new(Some(id), Some("nobody waits any more".to_owned()));
+        let cancelled =
+            CancelledNotificationParam::new(Some(id), Some("the caller no longer waits".to_owned()));
         runtime.spawn(async move {
             // If it does not get there the connection has ended, and with it the request.
             drop(peer.notify_cancelled(cancelled).await);

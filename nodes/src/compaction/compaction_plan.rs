@@ -33,7 +33,7 @@ pub struct CompactionPlan<'m> {
 #[non_exhaustive]
 pub enum Unaccepted {
     /// The summary is not whole.
-    #[error("the model did not come to the end of its summary: {0:?}")]
+    #[error("the model did not finish its summary: {0:?}")]
     CutShort(StopReason),
     /// There is none.
     #[error("the summary is empty")]

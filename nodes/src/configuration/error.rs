@@ -21,7 +21,7 @@ pub enum ConfigurationError {
         allowed: String,
     },
     /// A file sets something that cannot be set.
-    #[error("`{key}` in {origin} is no setting; there are {known}")]
+    #[error("`{key}` in {origin} is not a setting; the settings are {known}")]
     Unknown {
         /// The name in the file.
         key: String,

@@ -41,7 +41,7 @@ impl Answer {
         let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
         let asked = chosen.graph().thread(thread.clone());
         let request = match (&mut *answers, &*open) {
-            (_, []) => return Err(Failure::unusable(format!("thread {thread} asks nothing"))),
+            (_, []) => return Err(Failure::unusable(format!("thread {thread} has no open question"))),
             ([(None, answer)], [_]) => asked.answer(&*answer),
             (answers, open) => {
                 let by_id = answers.iter().map(|(id, answer)| Some(((*id)?, answer.clone())));
@@ -87,7 +87,7 @@ fn is_meant(id: InterruptId, digits: &str) -> bool {
 }
 
 fn which(open: &[AskRecord]) -> Failure {
-    Failure::unusable(format!("say with ID=JSON which question is answered; open are\n{}", list(open)))
+    Failure::unusable(format!("name the question with ID=JSON; open are\n{}", list(open)))
 }
 
 fn list(open: &[AskRecord]) -> String {

@@ -14,7 +14,7 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::run::{self, AnyGraph, ThreadError, Unverified, WhyUnverified};
 
-/// Repeat the steps that led to a checkpoint from the journal, and compare the results with the stored ones
+/// Repeat the steps up to a checkpoint from the journal, and compare the results
 ///
 /// Nothing is called live and nothing is written: effects have their recorded outcomes, questions their recorded
 /// answers. If a superstep differs, prints the first difference and exits with 1.
@@ -104,7 +104,7 @@ impl Answer for Replayed {
                 }
                 WhyUnverified::Pruned => "what it began with was pruned".to_owned(),
                 WhyUnverified::Subgraph => "the thread of its subgraph was deleted".to_owned(),
-                _ => "nobody knows why".to_owned(),
+                _ => "for an unknown reason".to_owned(),
             };
             page.line([
                 span(DIM, "not verified: "),

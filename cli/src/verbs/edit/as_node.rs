@@ -101,7 +101,7 @@ fn refused(error: CannotEditAs) -> Failure {
         CannotEditAs::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
             let nodes: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
             Failure::unusable(format!(
-                "there is no edit as {}: it is no node; the graph's nodes are {}",
+                "there is no edit as {}: it is not a node; the graph's nodes are {}",
                 called(&node),
                 nodes.join(", ")
             ))

@@ -249,7 +249,7 @@ fn settings_come_from_a_file_from_dotenv_and_from_the_environment_and_are_printe
     let output = bench.run(&["Why?", "--config", "bad.toml"], &[]);
     let said = complaint(&output);
     assert!(
-        said.contains("`compaction_treshold` in bad.toml is no setting; there are enable_context"),
+        said.contains("`compaction_treshold` in bad.toml is not a setting; the settings are enable_context"),
         "{said}"
     );
 }
@@ -262,7 +262,7 @@ fn wrong_arguments_are_said_to_be() {
         (&["--resume"], 2, "--thread"),
         (&["--resume", "--thread", "none"], 1, "thread none has never run"),
         (&[" "], 2, "it is blank"),
-        (&["Why?", "--profile", "half"], 2, "`half` is no profile; say development, canary or full"),
+        (&["Why?", "--profile", "half"], 2, "`half` is not a profile; use development, canary or full"),
         (&["Why?", "--config", "none.toml"], 1, "the settings in none.toml cannot be read"),
     ] {
         let output = bench.run(arguments, &[]);

@@ -59,7 +59,7 @@ async fn a_run_that_is_cancelled_can_go_on() {
         assert!(sent.unwrap().success());
     };
     let (told, ()) = tokio::join!(debug(&["run", "t"]), press);
-    let said = "     1  write\ncancelled at step 1\n  to go on: mails debug resume t\n";
+    let said = "     1  write\ncancelled at step 1\n  to continue: mails debug resume t\n";
     assert_eq!(told, (Exit::Cancelled, said.into(), String::new()));
 
     patient.store(false, Ordering::Relaxed);

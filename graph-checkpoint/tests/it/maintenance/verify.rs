@@ -37,7 +37,7 @@ const DAMAGED: &[Case] = &[
         "UPDATE locator SET seq = 6 WHERE seq = 5",
         &[
             ("locator", None, None, "it names checkpoint row 6, which is another one"),
-            ("checkpoint", Some(5), Some("t"), "it is not in the locator: nobody finds it by its id"),
+            ("checkpoint", Some(5), Some("t"), "it is not in the locator, so it cannot be found by its id"),
         ],
     ),
     ("UPDATE pending SET text = replace(text, '1', '2')", &[("pending", Some(1), Some("t"), SUM)]),
@@ -83,7 +83,7 @@ const MISSING: &[Case] = &[
     ),
     (
         "DELETE FROM locator WHERE seq = 5",
-        &[("checkpoint", Some(5), Some("t"), "it is not in the locator: nobody finds it by its id")],
+        &[("checkpoint", Some(5), Some("t"), "it is not in the locator, so it cannot be found by its id")],
     ),
     (
         "DELETE FROM body",

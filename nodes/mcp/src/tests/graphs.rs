@@ -282,13 +282,13 @@ async fn a_run_that_reaches_its_limit_goes_on_if_it_is_kept() {
     let limited = || plain().recursion_limit(0);
     let server = client(service(tool("write", limited()))).await;
     let result = ask(&server, "s__write", json!({ "title": "t" })).await;
-    let text = "The run has reached its limit of 0 supersteps. Nothing is kept of it.";
+    let text = "The run has reached its limit of 0 supersteps. It cannot be continued.";
     assert_eq!(result.content.to_text(), text);
     assert_eq!(result.data.unwrap(), json!({ "status": "limit_reached" }));
     let kept = client(service(tool("write", limited().checkpointer(MemorySaver::new())))).await;
     let result = ask(&kept, "s__write", json!({ "title": "t", "thread": "one" })).await;
     let text = result.content.to_text().into_owned();
-    assert!(text.ends_with("The tool `write_resume` goes on with it, with the thread `one`."), "{text}");
+    assert!(text.ends_with("To continue it, call the tool `write_resume` with the thread `one`."), "{text}");
 }
 
 #[tokio::test]

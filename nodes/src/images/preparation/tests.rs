@@ -145,7 +145,8 @@ fn what_is_no_picture_is_told_apart_from_one_that_is_broken() {
     let file = folder.path().join("notes.jpg");
     std::fs::write(&file, "Leading lines draw the eye.").unwrap();
     let error = ImagePreparation::new().read(&file).unwrap_err();
-    let expected = format!("the image `{}` cannot be used: it is no JPEG, PNG, GIF or WebP", file.display());
+    let expected =
+        format!("the image `{}` cannot be used: it is not a JPEG, PNG, GIF or WebP image", file.display());
     assert_eq!(error.to_string(), expected);
 
     let folder_itself = ImagePreparation::new().read(folder.path()).unwrap_err();

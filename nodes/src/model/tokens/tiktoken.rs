@@ -24,7 +24,7 @@ pub struct Tiktoken {
 
 /// No encoding is known for a model. [`Tiktoken::default`] is the one of the newest models.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not known how the model `{model}` reads tokens")]
+#[error("the tokenizer of the model `{model}` is unknown")]
 pub struct UnknownEncoding {
     /// The name of the model.
     pub model: String,
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_model_that_is_not_known_says_so() {
         let error = Tiktoken::of_model("no-such-model").unwrap_err();
-        assert_eq!(error.to_string(), "it is not known how the model `no-such-model` reads tokens");
+        assert_eq!(error.to_string(), "the tokenizer of the model `no-such-model` is unknown");
     }
 
     /// Texts with their tokens in `cl100k_base`, that of GPT-4, and in `o200k_base`, that of the models since GPT-4o.

@@ -86,10 +86,7 @@ async fn s2_100_118_a_tool_allows_asks_denies_or_leaves_it_to_the_policy() {
 async fn a_tool_that_wants_somebody_asked_says_why_when_nobody_is() {
     let probe = Probe { permission: Permission::Ask("it deletes files".into()), ..Probe::new(Deed::Say("")) };
     let said = made(&probe, &good()).await.1;
-    assert!(
-        said.ends_with("it needs somebody's consent, and nobody can be asked (it deletes files)"),
-        "{said}"
-    );
+    assert!(said.ends_with("it needs consent, and there is no user to ask (it deletes files)"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]

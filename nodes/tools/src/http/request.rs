@@ -22,15 +22,15 @@ use crate::built_in::{BuiltIn, built_in};
 
 /// The tool `http_request`: asks a server of the public internet.
 ///
-/// Addresses of this machine, of a local network or inside of a cloud provider are refused, however they are written and
-/// whatever name stands for them, unless the program [allows them](Self::allow_internal). The tool looks names up itself,
-/// and connects to no address that it has not checked; each redirect is checked again. No proxy is used.
+/// Addresses of this machine, of a local network or inside of a cloud provider are refused, however they are written
+/// and whatever name stands for them, unless the program [allows them](Self::allow_internal). The tool looks names up
+/// itself, and connects to no address that it has not checked; each redirect is checked again. No proxy is used.
 ///
 /// `GET` and `HEAD` look and change nothing. Every other method needs a person's permission, unless the program
 /// [allows](Self::allow_method) it.
 ///
-/// What a model asks for may carry away what it knows, in the address alone: [`only_host`](Self::only_host) says whom it
-/// may tell.
+/// What a model asks for may carry away what it knows, in the address alone: [`only_host`](Self::only_host) says whom
+/// it may tell.
 #[derive(Clone)]
 pub struct HttpRequest {
     hosts: Hosts,
@@ -290,7 +290,7 @@ fn headers(named: &BTreeMap<String, String>) -> Result<HeaderMap, ToolFailure> {
         "upgrade",
     ];
     let header = |(name, value): (&String, &String)| {
-        let wrong = || ToolFailure::new(format!("`{name}` is no header that may be sent"));
+        let wrong = || ToolFailure::new(format!("`{name}` is not a header that may be sent"));
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         if OURS.contains(&parsed.as_str()) || parsed.as_str().starts_with("proxy-") {
             return Err(wrong());

@@ -233,7 +233,7 @@ fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
         text.push('\n');
     }
     if goes_on {
-        text.push_str("[something that it started goes on]\n");
+        text.push_str("[a process that it started is still running]\n");
     }
     match end {
         End::Stopped => Err(ToolFailure::new(format!("it was stopped; until then it printed:\n{text}"))),

@@ -27,15 +27,15 @@ fn each_way_to_have_the_wrong_keys_is_told_from_the_others() {
             ),
             (
                 problem(SqliteReader::open(file(&path, wrong()))),
-                "was encrypted with another key first than the one given: give the one it was encrypted with",
+                "was encrypted with a different key named first: give that key",
             ),
             (
                 problem(SqliteSaver::options().encrypt(wrong()).open(&path).await),
-                "was encrypted with another key first than the one given: give the one it was encrypted with",
+                "was encrypted with a different key named first: give that key",
             ),
             (
                 problem(SqliteReader::open(file(&path, second_key()))),
-                "needs the key first, which is not there: it is not among the keys given",
+                "needs the key first: it is not among the keys given",
             ),
         ];
         for ((_, said), expected) in cases {

@@ -16,7 +16,7 @@ fn s0_110_s0_112_the_profiles_are_those_of_a_rollout() {
         assert_eq!(profile.to_string().parse(), Ok(profile));
     }
     let error = "Full".parse::<Profile>().unwrap_err().to_string();
-    assert_eq!(error, "`Full` is no profile; say development, canary or full");
+    assert_eq!(error, "`Full` is not a profile; use development, canary or full");
 }
 
 #[test]
