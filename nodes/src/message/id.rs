@@ -5,11 +5,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Names one message of a conversation.
+/// The id of a message of a conversation.
 ///
-/// The id is given by the caller and has to be unique in its conversation: state that keeps messages by
-/// id replaces the message that has the same one. Ids should be derived from what is stable across a
-/// re-execution (a position, a task), never from a clock or a random number.
+/// The caller chooses the id, which must be unique in its conversation: a message with the same id replaces the earlier
+/// one. Derive ids from values that are the same when a node runs again (a position, a task), never from a clock or a
+/// random number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MessageId(String);

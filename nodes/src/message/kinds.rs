@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Content, MessageId, ToolCall, ToolStatus};
 
-/// A message of a person.
+/// A message of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HumanMessage {
     /// The id of the message.
@@ -15,14 +15,14 @@ pub struct HumanMessage {
     pub content: Content,
 }
 
-/// A reply of a model, with the tools that it asks for.
+/// A reply of a model, with its tool calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AiMessage {
     /// The id of the message.
     pub id: MessageId,
     /// The content; may be empty when there are tool calls.
     pub content: Content,
-    /// The tools to run, in the order the model asked for them.
+    /// The tool calls, in the order of the reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
 }
@@ -38,10 +38,10 @@ pub struct ToolMessage {
     pub name: String,
     /// The status of the call.
     pub status: ToolStatus,
-    /// The output, as the model reads it.
+    /// The output for the model.
     pub content: Content,
-    /// The output for programs: what the content says, in a form that needs no parsing of prose. It is
-    /// kept in the conversation but is no part of what a language model is shown.
+    /// The output for programs: the same content as structured data. It is kept in the conversation, but not sent to
+    /// models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }

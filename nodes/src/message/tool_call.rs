@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A call of a tool, asked for by a model in an AI message.
+/// A request of a model to call a tool, in an AI message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
-    /// Pairs the call with the tool message that answers it.
+    /// The id of the call, which the tool message that answers it has too.
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The input, as the tool's schema describes it; not yet checked against it. In JSON it may also be called `args`.
+    /// The input in the form of the tool's schema, but not yet checked. In JSON it may also be called `args`.
     #[serde(alias = "args")]
     pub input: Value,
 }
@@ -29,7 +29,7 @@ impl ToolCall {
 pub enum ToolStatus {
     /// The tool ran; the content is its output.
     Ok,
-    /// The tool did not run or failed; the content says why, for the model to read.
+    /// The tool did not run or failed; the content is the reason, for the model.
     Error,
 }
 

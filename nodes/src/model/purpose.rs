@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To work on the task: answer, or ask for tools.
+    /// To answer the task, or to ask for tools.
     Agent,
     /// To judge a response.
     Evaluator,

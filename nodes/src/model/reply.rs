@@ -24,7 +24,7 @@ pub struct ModelReply {
     pub stop: StopReason,
     /// The name of the model that answered.
     pub model: String,
-    /// By what the provider knows the call: what its support asks for.
+    /// The provider's id of the call, for its support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -40,8 +40,9 @@ impl ModelReply {
         AiMessage { id: id.into(), content: self.content, tool_calls: self.tool_calls }
     }
 
-    /// Tells whether the model paused in the middle of the reply: a request that [continues](super::ModelRequest::continuing) it
-    /// gets the rest. A reply that asks for tools is continued by their results.
+    /// Tells whether the model paused in the middle of the reply: a request that
+    /// [continues](super::ModelRequest::continuing) it gets the rest. A reply that asks for tools is continued by their
+    /// results.
     pub fn is_paused(&self) -> bool {
         self.stop == StopReason::Pause && self.tool_calls.is_empty()
     }

@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It said all it had to say.
+    /// The reply is complete.
     EndTurn,
-    /// It waits for the results of tools.
+    /// The model asks for tools.
     ToolUse,
-    /// It reached the limit of its output; what it said is cut off.
+    /// The reply reached the limit of output tokens and is cut off.
     MaxTokens,
-    /// It reached a stop sequence.
+    /// The reply reached a stop sequence.
     StopSequence,
-    /// It, or its provider, declined to answer.
+    /// The model or its provider declined to answer.
     Refusal,
-    /// It pauses in the middle of its turn: a request that [continues](super::ModelRequest::continuing) the reply gets the rest.
-    /// The nodes of an agent make that request by themselves.
+    /// The model paused in the middle of its turn: a request that [continues](super::ModelRequest::continuing) the
+    /// reply returns the rest. The nodes of an agent make that request.
     Pause,
-    /// Its window is full; what it said is cut off.
+    /// The context window is full; the reply is cut off.
     WindowFull,
-    /// Something that the provider has a new word for.
+    /// A reason that this library does not know, in the provider's words.
     Other(String),
 }
 

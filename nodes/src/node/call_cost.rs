@@ -11,16 +11,16 @@ use crate::model::{Purpose, Usage};
 #[serde(tag = "call", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CallCost {
-    /// A model was asked, and has replied.
+    /// A call of a model that replied.
     Model {
-        /// For what.
+        /// The purpose of the call.
         purpose: Purpose,
         /// The tokens used.
         usage: Usage,
         /// The time it took, in milliseconds: from the request to the end of the reply.
         elapsed_ms: u64,
     },
-    /// A tool was called, or refused.
+    /// A call of a tool, which may have been refused.
     Tool {
         /// Its name.
         name: String,

@@ -9,9 +9,8 @@ use crate::model::{Ledger, Purpose};
 
 /// The number of model calls, by purpose.
 ///
-/// A field of this type has the reducer `Sum`: each node adds its own calls. Counted are replies: a call that
-/// failed, and was made again by a retry, adds nothing, as its node wrote nothing. A reply that was no
-/// judgement, and was asked for again, counts like any other.
+/// A field of this type has the reducer `Sum`: each node adds its own calls. Only replies are counted: a call that
+/// failed and was retried adds nothing. A reply that was not a usable judgement counts like any other.
 ///
 /// ```
 /// use superstep_nodes::model::Purpose;

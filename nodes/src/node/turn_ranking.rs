@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ranking;
 
-/// A ranking as a state keeps it: with the turn whose responses it compares.
+/// A ranking in a state, with the turn whose responses it compares.
 ///
-/// In JSON all fields stand side by side.
+/// In JSON all fields are members of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRanking {
     /// The turn of the conversation, from 1.

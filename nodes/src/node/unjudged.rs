@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Purpose;
 
-/// A judgement that a model failed to give, as a state keeps it: the graph continued without it.
+/// A judgement in a state that a model failed to give; the graph continued without it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unjudged {
     /// The turn of the conversation, from 1.

@@ -5,21 +5,21 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a response is judged by.
+/// A criterion for responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationCriterion {
-    /// What it says is true.
+    /// The response is true.
     Accuracy,
-    /// It does all that was asked for.
+    /// The response does everything that was asked for.
     Completeness,
-    /// It is well ordered and easy to understand.
+    /// The response is well ordered and easy to understand.
     Clarity,
-    /// It is about what was asked for, and about nothing else.
+    /// The response is about the request, and about nothing else.
     Relevance,
-    /// It does no harm, and says nothing that is out of place.
+    /// The response is harmless and appropriate.
     Safety,
-    /// It says where its claims come from.
+    /// The response names the sources of its claims.
     Sources,
 }
 

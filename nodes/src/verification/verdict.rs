@@ -41,13 +41,13 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum WhyUnverified {
-    /// As many responses as may be were refused.
+    /// The maximum number of responses was refused.
     #[error("none of {refused} responses was accepted")]
     AttemptsUsedUp {
         /// The number of refused responses.
         refused: u32,
     },
-    /// The model said again what had been refused.
+    /// The model repeated a refused response.
     #[error("the response is the same as one that was refused before")]
     NoProgress,
     /// It could not be judged.

@@ -10,21 +10,21 @@ use crate::model::Usage;
 
 /// The result of a verification.
 ///
-/// A response passes exactly if its score is at least the threshold and nothing critical was found. One that was not accepted
-/// has feedback that is not blank. If it could not be judged, there is neither a score nor a decision.
+/// A response passes exactly if its score is at least the threshold and nothing critical was found. One that was not
+/// accepted has feedback that is not blank. If it could not be judged, there is neither a score nor a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationResult {
     /// True if the response is accepted; absent if it could not be judged.
     pub passed: Option<bool>,
     /// The score: the mean of the scores by criterion, or the share of the rules that the response keeps.
     pub score: Option<Score>,
-    /// The score that it needs.
+    /// The score that it needs to pass.
     pub threshold: Score,
     /// The score by each criterion that a judge was asked about.
     pub scores: BTreeMap<VerificationCriterion, Score>,
     /// The feedback for the next response.
     pub feedback: String,
-    /// The issues that must not reach the user: broken rules, and what a judge calls critical.
+    /// The issues that must not reach the user: broken rules, and issues that a judge calls critical.
     pub critical_issues: Vec<String>,
     /// Suggestions that would make the response better.
     pub suggestions: Vec<String>,

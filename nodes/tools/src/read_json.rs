@@ -26,13 +26,13 @@ pub struct ReadJson {
 pub struct ReadJsonInput {
     /// The file, relative to the workspace.
     pub path: String,
-    /// A JSON Pointer to the part to return, such as `/items/0/name`; everything, if it is left out.
+    /// A JSON Pointer to the part to return, such as `/items/0/name`; everything by default.
     #[serde(default)]
     pub pointer: String,
-    /// If the part is a list: its first item to return, from 0.
+    /// If the part is a list: the first item to return, from 0.
     #[serde(default)]
     pub from: usize,
-    /// If the part is a list: how many items to return at most.
+    /// If the part is a list: the maximum number of items to return.
     #[serde(default = "default_items")]
     #[schemars(range(min = 1, max = 1_000))]
     pub items: usize,

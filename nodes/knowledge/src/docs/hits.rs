@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Passage;
 
-/// What a search found, and how common the words of the query are in the documents: that a word of the
-/// query is nowhere in them says as much as what was found.
+/// The result of a search, with the frequency of each word of the query in the documents: a word that occurs nowhere is
+/// as informative as a passage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchHits {
     /// The query.
     pub query: String,
     /// The passages, best first.
     pub passages: Vec<Passage>,
-    /// The telling words of the query.
+    /// The significant words of the query, with their frequencies.
     pub words: Vec<WordCount>,
     /// The number of sections that were searched.
     pub searched: u64,

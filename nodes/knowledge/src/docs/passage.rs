@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A piece of a document, with where it stands.
+/// A piece of a document, with its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Passage {
     /// The file, relative to the indexed folder, with `/` between the parts.
@@ -17,7 +17,7 @@ pub struct Passage {
     pub line_start: u32,
     /// Its last line in the file.
     pub line_end: u32,
-    /// Its text as it stands in the file; comments are without their markers.
+    /// Its text as in the file; comments are without their markers.
     pub text: String,
     /// The score for the query; larger is better. It can be compared within one search only.
     pub score: f64,

@@ -24,9 +24,9 @@ pub struct SearchDocs {
 /// The input of [`SearchDocs`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchDocsInput {
-    /// What to look for: a question, or some words.
+    /// The query: a question, or some words.
     pub query: String,
-    /// How many passages to return at most.
+    /// The maximum number of passages to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: u32,

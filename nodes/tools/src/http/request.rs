@@ -44,7 +44,7 @@ pub struct HttpRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpRequestInput {
-    /// The address, which begins with `http://` or `https://`.
+    /// The URL, which begins with `http://` or `https://`.
     pub url: String,
     /// The method.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct HttpRequestInput {
     /// Headers, such as `accept`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body, of a method that has one.
+    /// The body, if the method has one.
     pub body: Option<String>,
 }
 
@@ -61,18 +61,18 @@ pub struct HttpRequestInput {
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
 pub enum HttpMethod {
-    /// Asks for what is there.
+    /// Requests a resource.
     #[default]
     Get,
-    /// Asks for the headers alone.
+    /// Requests only the headers.
     Head,
-    /// Sends something.
+    /// Sends data.
     Post,
-    /// Puts something in a place.
+    /// Creates or replaces a resource.
     Put,
-    /// Changes something in part.
+    /// Changes a part of a resource.
     Patch,
-    /// Takes something away.
+    /// Deletes a resource.
     Delete,
 }
 

@@ -63,10 +63,10 @@ pub struct Bash {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BashInput {
-    /// The command, in the language of bash.
+    /// The bash command.
     #[schemars(length(min = 1))]
     pub command: String,
-    /// After how many seconds it is stopped; as long as it may take, if it is left out.
+    /// The time limit in seconds; by default the longest that is allowed.
     #[schemars(range(min = 1))]
     pub seconds: Option<u64>,
 }
