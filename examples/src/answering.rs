@@ -15,7 +15,7 @@ use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::{ModelName, UnknownModel};
 use superstep::prelude::{CancellationToken, RunError};
 
-use crate::command_line::nobody_reads;
+use crate::command_line::is_broken_pipe;
 use crate::model::{PROVIDERS, is_behind_a_network};
 use crate::{Example, model, repository};
 
@@ -34,8 +34,8 @@ pub struct Answering {
     #[arg(long, value_name = "ID", value_parser = not_blank)]
     thread: Option<String>,
 
-    /// The model: extractive, script:FILE, or one behind a network, such as anthropic:claude-sonnet-4-5, with its key in
-    /// the environment [default: SUPERSTEP_MODEL, or extractive].
+    /// The model: extractive, script:FILE, or one behind a network, such as anthropic:claude-sonnet-4-5, with its key
+    /// in the environment [default: SUPERSTEP_MODEL, or extractive].
     #[arg(long, value_name = "NAME")]
     model: Option<ModelName>,
 
@@ -154,7 +154,7 @@ impl Answering {
 #[expect(clippy::print_stderr, reason = "a command-line program says there how to continue")]
 pub fn say_how_to_continue(error: &(dyn Error + 'static), thread: &ThreadId, command: &str) {
     let never_ran = matches!(error.downcast_ref(), Some(RunError::NothingToResume { .. }));
-    if !never_ran && !nobody_reads(error) {
+    if !never_ran && !is_broken_pipe(error) {
         eprintln!("failed in thread {thread}; nothing that was finished is lost");
         eprintln!("continue: {command}");
     }

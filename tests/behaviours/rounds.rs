@@ -195,7 +195,7 @@ async fn a_turn_on_a_thread_waits_as_often_and_reads_no_values() {
     }
     assert_eq!(whole.load(Ordering::Relaxed), 0, "each turn knew the head");
 
-    // Another program has moved the thread, or made it anew: its head is read.
+    // Another program has moved the thread, or created it again: its head is read.
     let other = row("row", 1).shared_checkpointer(Arc::clone(&far) as Arc<dyn Checkpointer>);
     other.thread("t").run(said("other")).await.expect("it runs").finished().expect("it finishes");
     let run = thread.run(said("in")).await.expect("it runs");

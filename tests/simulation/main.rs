@@ -151,7 +151,7 @@ const EVERYTHING: [&str; 20] = [
     "an effect",
     "an effect that another driver began first",
     "an effect that is unknown",
-    "an effect that nobody saw the end of",
+    "an effect without a recorded outcome",
     "an input",
 ];
 

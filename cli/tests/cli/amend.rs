@@ -68,7 +68,7 @@ async fn an_edit_of_the_head_is_the_one_that_code_makes() {
 }
 
 #[tokio::test]
-async fn the_program_goes_on_from_what_was_forked_and_edited() {
+async fn the_program_continues_from_what_was_forked_and_edited() {
     let file = written().await;
     let said = |line: &str| json(&said(&file.path, Look::PIPED, line));
     said(
@@ -186,7 +186,7 @@ fn essay_update() -> <Essay as State>::Update {
 }
 
 #[tokio::test]
-async fn what_cannot_be_forked_or_edited_is_told() {
+async fn an_impossible_fork_or_edit_is_an_error() {
     let file = written().await;
     let error = |line: &str| {
         let told = said(&file.path, Look::PIPED, line);

@@ -140,7 +140,7 @@ async fn an_edit_as_a_node_is_the_one_that_code_makes() {
 }
 
 #[tokio::test]
-async fn what_takes_the_program_is_told() {
+async fn an_edit_that_needs_the_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("work.db");
     waiting(&path).await;

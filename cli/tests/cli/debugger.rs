@@ -76,7 +76,7 @@ async fn golden(name: &str, lines: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_run_is_told_from_its_input_to_its_end() {
+async fn a_run_is_reported_from_its_input_to_its_end() {
     let input = r#"run new '{"topic": "Go", "facts": [{"id": "a", "text": "b"}]}'"#;
     golden(
         "debug_run",
@@ -92,7 +92,7 @@ async fn a_run_is_told_from_its_input_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_run_that_fails_says_how_to_go_on() {
+async fn a_failed_run_prints_the_command_that_resumes_it() {
     golden("debug_failing", &["resume trouble", "resume trouble # on a terminal", "tail trouble"]).await;
 }
 
@@ -145,7 +145,7 @@ async fn a_rerun_is_a_branch_and_a_replay_verifies_it() {
 }
 
 #[tokio::test]
-async fn the_past_of_a_thread_is_told_from_its_start() {
+async fn the_past_of_a_thread_is_reported_from_its_start() {
     golden("debug_tail", &["tail rust --from start", "tail zig", "tail rust # on a terminal"]).await;
 }
 
@@ -282,7 +282,7 @@ async fn the_graph_of_a_thread_is_found_by_its_name() {
 }
 
 #[tokio::test]
-async fn threads_that_would_not_go_on_are_named() {
+async fn threads_that_would_not_continue_are_named() {
     let program = Program::new().await;
     let folder = program.file.folder.path().to_owned();
     // Another program with a graph of the same name.
@@ -369,11 +369,7 @@ async fn several_open_questions_are_answered_by_id() {
     let which = line("answer t '\"yes\"'".into()).await;
     assert_eq!(which.exit, Exit::Unusable);
     let listed = ids.iter().all(|id| which.err.contains(id));
-    assert!(
-        which.err.starts_with("error: say with ID=JSON which question is answered") && listed,
-        "{}",
-        which.err
-    );
+    assert!(which.err.starts_with("error: name the question with ID=JSON") && listed, "{}", which.err);
     assert_eq!(line(format!("answer t '{}=\"yes\"'", &ids[0][24..])).await.exit, Exit::Unfinished);
     assert_eq!(line("answer t '\"no\"'".into()).await.exit, Exit::Fine);
     assert_eq!(line("show t votes".into()).await.out, "[\n  \"yes\",\n  \"no\"\n]\n");
@@ -381,7 +377,7 @@ async fn several_open_questions_are_answered_by_id() {
 
 /// Two processes are two savers: one runs, and the other one follows it.
 #[tokio::test]
-async fn a_run_of_somebody_else_is_followed_to_its_end() {
+async fn a_run_of_another_program_is_followed_to_its_end() {
     use std::sync::Arc;
     use tokio::sync::Semaphore;
 

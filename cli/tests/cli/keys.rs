@@ -198,7 +198,7 @@ impl Around for Behind {
 }
 
 #[tokio::test]
-async fn keys_are_taken_from_the_saver_of_the_file_and_from_nobody_else() {
+async fn keys_are_taken_only_from_the_saver_of_the_file() {
     let mut program = Program::new().await;
     let expected = program.says("log rust").await.out;
     let essays = |saver| essays(saver, 5_000);

@@ -15,7 +15,7 @@ fn told(file: &Written, line: &str) -> Said {
 }
 
 #[tokio::test]
-async fn damage_is_told_with_the_row_the_thread_and_the_checkpoint() {
+async fn damage_is_reported_with_the_row_the_thread_and_the_checkpoint() {
     let file = written().await;
     do_to(
         &file,
@@ -59,7 +59,7 @@ async fn a_copy_is_made_beside_and_replaced_only_by_force() {
 }
 
 #[tokio::test]
-async fn an_older_format_is_told_and_upgraded() {
+async fn an_older_format_is_reported_and_upgraded() {
     let file = written().await;
     do_to(
         &file,
@@ -130,7 +130,11 @@ async fn older_checkpoints_go_and_every_verb_says_where_the_past_ends() {
         told(&file, "blame FILE rust draft").out
     );
     let why = told(&file, "why FILE rust review");
-    assert_eq!(why.err, "error: what planned review was pruned: the past ends there\n", "{}", why.out);
+    assert_eq!(
+        why.err, "error: the checkpoint that planned review was pruned: the past ends there\n",
+        "{}",
+        why.out
+    );
     let fork = told(&file, "fork FILE rust~1 --name other");
     assert!(fork.err.contains("pruned"), "{} {}", fork.out, fork.err);
 }
@@ -148,7 +152,7 @@ async fn a_thread_without_what_to_keep_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_taken_out_is_told_in_plain_words() {
+async fn deleted_data_is_reported_in_plain_words() {
     let file = written().await;
     do_to(&file, "INSERT INTO locator VALUES (x'00000000000000000000000000000001', 999)");
     let said = told(&file, "gc FILE --dry-run");

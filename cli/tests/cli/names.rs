@@ -34,7 +34,7 @@ async fn names_are_given_shown_changed_and_taken_away() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_named_is_told() {
+async fn an_impossible_name_is_an_error() {
     let file = written().await;
     let told = |line: &str| {
         let said = said(&file.path, Look::PIPED, line);

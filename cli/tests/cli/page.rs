@@ -48,7 +48,7 @@ async fn held(file: &Path) {
 }
 
 #[tokio::test]
-async fn who_holds_a_thread_is_told_until_it_is_released() {
+async fn the_holder_of_a_thread_is_shown_until_it_is_released() {
     let file = written().await;
     let told = |line: &str| said(&file.path, Look::PIPED, line);
     assert_eq!(told("release FILE rust").exit, Exit::No);

@@ -218,7 +218,7 @@ async fn what_is_shared_is_shared_only_where_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn the_program_goes_on_with_what_was_imported() {
+async fn the_program_continues_with_what_was_imported() {
     let file = library().await;
     for (thread, to, name) in [("owl", "a.db", "owl"), ("owl", "b.db", "barn"), ("fox", "c.db", "red")] {
         let there = file.folder.path().join(to);
@@ -348,7 +348,7 @@ async fn texts_of_secrets_are_left_out_wherever_they_went() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
+async fn an_invalid_import_is_an_error_and_nothing_is_written() {
     let file = written().await;
     let folder = file.folder.path();
     let document = fine(&file.path, "export FILE zig");

@@ -37,7 +37,7 @@ impl Bench {
     fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert!(output.status.success(), "{}", complaint(&output));
-        assert_eq!(complaint(&output), "", "nobody watches, so nothing is shown");
+        assert_eq!(complaint(&output), "", "without a terminal, nothing is shown");
         serde_json::from_slice(&output.stdout).expect("one JSON object")
     }
 }

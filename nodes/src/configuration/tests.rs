@@ -135,7 +135,7 @@ fn s0_085_dotenv_comes_over_a_file_and_the_environment_over_both() {
 /// A key with a space in it was reported for a file of twenty lines without the number of its line.
 #[cfg(feature = "configuration-files")]
 #[test]
-fn a_line_of_dotenv_that_is_no_setting_is_told_by_its_number_and_not_quoted() {
+fn a_line_of_dotenv_that_is_no_setting_is_reported_by_its_number_and_not_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.env");
     for (text, line) in [

@@ -78,8 +78,8 @@ pub(super) fn edit(
             }
             Ok(AsNode { checkpoint: edited, carried: carrier.carried, pending: true })
         }
-        Edited::Superstep { tasks, changes, frontier, anew } => {
-            for after in frontier.tasks.iter().filter(|_| anew) {
+        Edited::Superstep { tasks, changes, frontier, added } => {
+            for after in frontier.tasks.iter().filter(|_| added) {
                 let same = |before: &&NextTask| {
                     before.node == after.node
                         && before.cause.each() == after.cause.each()

@@ -48,7 +48,7 @@ fn s3_022_to_024_the_instructions_say_what_to_look_at_what_to_look_up_and_what_t
 }
 
 #[tokio::test]
-async fn s3_018_and_058_the_model_is_told_of_the_tool_in_each_request_and_of_no_other() {
+async fn s3_018_and_058_the_model_gets_the_tool_in_each_request_and_no_other() {
     let (desk, model) = (Desk::new().await, searching(3));
     desk.state(&model).await;
     let requests = model.requests();

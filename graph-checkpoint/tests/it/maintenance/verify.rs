@@ -162,7 +162,7 @@ fn what_many_rows_name_is_found_with_all_of_them() {
 }
 
 #[test]
-fn a_sound_file_is_counted_and_what_nobody_uses_is_said() {
+fn a_sound_file_is_counted_and_unused_data_is_reported() {
     run(async {
         let file = written().await;
         let verified = maintenance::verify(&file.path).unwrap();
@@ -206,7 +206,7 @@ fn rows_that_do_not_fit_together_are_found() {
 }
 
 #[test]
-fn what_sqlite_itself_finds_is_told() {
+fn what_sqlite_itself_finds_is_reported() {
     run(async {
         let file = written().await;
         let root = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'ask_open'";

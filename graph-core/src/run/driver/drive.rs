@@ -297,7 +297,7 @@ impl Driver {
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
             && self.base.checkpoint != Some(head.checkpoint.id)
         {
-            delta.read_anew(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
+            delta.read_again(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
         }
         let begin = Begin::Resume(self.restore(head)?);
         self.machine.handle(Event::Begin(begin));

@@ -141,7 +141,7 @@ pub enum ThreadError {
         node: NodeName,
     },
     /// The decision in the edit does not match the decision type of the node, or is missing.
-    #[error("an edit as node {node:?} needs a decision of the node's route type")]
+    #[error("the edit as node {node:?} needs a decision of the node's route type")]
     WrongDecision {
         /// The node.
         node: NodeName,

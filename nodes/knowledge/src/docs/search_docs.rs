@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wrong_input_is_told_to_the_model() {
+    async fn a_wrong_input_is_reported_to_the_model() {
         let tools = ToolRegistry::new().with(tool()).unwrap();
         let message = tools.answer("m", &ToolCall::new("c", SearchDocs::NAME, json!({ "q": 1 }))).await;
         assert_eq!(message.status, ToolStatus::Error);

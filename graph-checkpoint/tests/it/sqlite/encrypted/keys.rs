@@ -15,7 +15,7 @@ fn problem<T>(found: Result<T, StoreError>) -> (KeyProblem, String) {
 }
 
 #[test]
-fn each_way_to_have_the_wrong_keys_is_told_from_the_others() {
+fn each_way_to_have_the_wrong_keys_has_its_own_error() {
     run(async {
         let (_folder, path) = written(sealed()).await;
         let wrong = || KeyRing::new("first", Key::new([9; 32]));

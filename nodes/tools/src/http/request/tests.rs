@@ -171,7 +171,7 @@ async fn redirects_end_and_lose_the_headers_at_another_server() {
 }
 
 #[tokio::test]
-async fn what_changes_something_needs_somebodys_consent() {
+async fn a_request_that_changes_something_needs_consent() {
     let server = Server::saying("done");
     let input = json!({ "url": server.url("/"), "method": "POST", "body": "a body." });
     let denied = call(server.tool(), input.clone()).await;
