@@ -8,7 +8,7 @@
 //! For another client the command is the second one. The documents are those of the folder that it is started in. The
 //! model quotes them, without a network or a key, unless `--model` names another, such as
 //! `anthropic:claude-sonnet-4-5`, or the variable `SUPERSTEP_MODEL` does, and the example is built with `--features
-//! mcp,providers`. Threads are kept in memory: a client may go on with one as long as the server runs.
+//! mcp,providers`. Threads are kept in memory: a client may continue one as long as the server runs.
 
 use std::error::Error;
 use std::path::Path;

@@ -68,7 +68,7 @@ impl Answering {
     /// Makes the tool that searches the documents.
     ///
     /// # Errors
-    /// When the folder cannot be read or has no documents.
+    /// If the folder cannot be read or has no documents.
     pub fn tools(&self) -> Result<ToolRegistry, Box<dyn Error>> {
         let (folder, kinds) = match &self.docs {
             Some(folder) => (folder.clone(), FileKinds::Documents),

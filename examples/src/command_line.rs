@@ -49,7 +49,7 @@ pub fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
 /// Prints the usage of a program: to standard output for `--help`, and otherwise as an error.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn usage(arguments: &[String], text: &str) -> Result<ExitCode, Box<dyn Error>> {
     let is_asked = arguments.first().is_some_and(|first| ["--help", "-h"].contains(&first.as_str()));
     if is_asked {

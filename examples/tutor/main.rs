@@ -63,9 +63,9 @@ const INSTRUCTIONS: &str = "You are a patient tutor. Say in a sentence what you 
 #[tool(idempotent)]
 async fn note(
     context: &ToolContext,
-    /// What it is about, in a few words.
+    /// The topic, in a few words.
     title: String,
-    /// What there is to know.
+    /// The note itself.
     text: String,
 ) -> Result<String, &'static str> {
     if title.trim().is_empty() {

@@ -1,5 +1,5 @@
-//! How often a run waits for its store. The store is far away: each call takes a second of a clock that stands still
-//! otherwise, and calls that are made at the same time take the same second.
+//! The number of times that a run waits for its store. The store is far away: each call takes a second of a clock that
+//! stands still otherwise, and calls that are made at the same time take the same second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,7 +133,7 @@ impl Around for Far {
     }
 }
 
-/// How often `run` waited for the store.
+/// Returns the number of times that `run` waited for the store.
 async fn rounds<T>(run: impl IntoFuture<Output = T>) -> (u64, T) {
     let begun = Instant::now();
     let ended = run.await;

@@ -32,7 +32,7 @@ async fn price(
     #[dep] prices: &Prices,
     /// The product, in the singular.
     product: String,
-    /// How many of it; one if it is left out.
+    /// The quantity; one by default.
     #[schemars(range(min = 1))]
     count: Option<u32>,
 ) -> Result<String, String> {

@@ -109,7 +109,7 @@ impl CompactionPlan<'_> {
     /// earlier summary stays.
     ///
     /// # Errors
-    /// When that does not make the conversation shorter.
+    /// If that does not make the conversation shorter.
     pub fn without_summary(&self, id: &str, reason: impl Into<String>) -> Result<Compaction, Unaccepted> {
         let text = self.earlier.map(|earlier| earlier.summary.clone()).unwrap_or_default();
         let left = self.budget.saturating_sub(self.counter.text(&text)).max(self.budget / FOR_NOTES);

@@ -53,7 +53,7 @@ impl<S: Configurable> Configuration<S> {
     /// Reads the environment. A blank variable is ignored.
     ///
     /// # Errors
-    /// When a variable has a value that its setting may not have.
+    /// If a variable has a value that its setting may not have.
     pub fn environment(self) -> Result<Self, ConfigurationError> {
         self.variables(|name| std::env::var_os(name))
     }
@@ -61,7 +61,7 @@ impl<S: Configurable> Configuration<S> {
     /// Takes what variables say that are looked up like this, as if they were the environment.
     ///
     /// # Errors
-    /// When a variable has a value that its setting may not have.
+    /// If a variable has a value that its setting may not have.
     pub fn variables(
         mut self,
         look_up: impl Fn(&str) -> Option<OsString>,

@@ -1,4 +1,4 @@
-//! When a response is complete.
+//! The condition under which a response is complete.
 
 use crate::message::AiMessage;
 

@@ -23,7 +23,7 @@ use super::text_file::shortened;
 /// With [`writable`](Self::writable) statements may also change data and tables. Each is a transaction: one that fails
 /// or is interrupted changes nothing.
 ///
-/// What a query sorts and joins may take memory and temporary files until its time is over.
+/// Sorts and joins of a query may take memory and temporary files until its time limit.
 #[derive(Clone, Debug)]
 pub struct SqlQuery {
     path: PathBuf,

@@ -92,7 +92,7 @@ async fn s3_028_030_033_and_056_the_whole_conversation_is_sent_each_time() {
     assert_eq!(kinds(&requests[1].messages), ["human", "ai", "tool"]);
     assert_eq!(kinds(&requests[2].messages), ["human", "ai", "tool", "ai", "tool"]);
     assert_eq!(kinds(&state.messages), ["human", "ai", "tool", "ai", "tool", "ai"]);
-    // Each goes on where the one before ended.
+    // Each continues where the previous one ended.
     for (earlier, later) in requests.iter().zip(&requests[1..]) {
         assert_eq!(later.messages[..earlier.messages.len()], earlier.messages[..]);
     }

@@ -69,7 +69,7 @@ pub(crate) struct Driver {
     pub(crate) unmergeable: Option<RunError>,
     /// The commit of the run's input, which waits to be stored together with START's.
     pub(crate) waiting_input: Option<Box<Commit>>,
-    /// The events since then: they are told when the input is stored.
+    /// The events since then, which are emitted when the input is stored.
     pub(crate) untold: RefCell<Vec<EventKind>>,
     /// `true` if the thread was not read, because only another driver of the run can have begun it.
     pub(crate) is_unread: bool,

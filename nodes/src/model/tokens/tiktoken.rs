@@ -41,7 +41,7 @@ impl Tiktoken {
     /// The encoding of a model.
     ///
     /// # Errors
-    /// When none is known.
+    /// If none is known.
     pub fn of_model(model: &str) -> Result<Self, UnknownEncoding> {
         let texts = bpe_for_model(model).map_err(|_| UnknownEncoding { model: model.to_owned() })?;
         Ok(Self { texts, images: ImageTokens::of_model(model) })

@@ -32,7 +32,7 @@ impl RegexRule {
     /// The expression has to be found.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not valid.
     pub fn must_match(pattern: &str) -> Result<Self, InvalidRule> {
         Self::of(pattern, Wanted::Found, format!("The response has to have a part that matches `{pattern}`."))
     }
@@ -40,7 +40,7 @@ impl RegexRule {
     /// The expression must not be found.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not valid.
     pub fn must_not_match(pattern: &str) -> Result<Self, InvalidRule> {
         Self::of(
             pattern,

@@ -21,7 +21,7 @@ impl SchemaRule {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not valid.
     pub fn new(schema: &Value) -> Result<Self, InvalidRule> {
         ValueSchema::compile(schema).map(Self).map_err(|reason| InvalidRule { reason })
     }

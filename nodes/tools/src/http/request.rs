@@ -29,8 +29,8 @@ use crate::built_in::{BuiltIn, built_in};
 /// `GET` and `HEAD` look and change nothing. Every other method needs a person's permission, unless the program
 /// [allows](Self::allow_method) it.
 ///
-/// What a model asks for may carry away what it knows, in the address alone: [`only_host`](Self::only_host) says whom
-/// it may tell.
+/// A request may leak what the model knows, even in its URL: [`only_host`](Self::only_host) limits the hosts that
+/// it may reach.
 #[derive(Clone)]
 pub struct HttpRequest {
     hosts: Hosts,
