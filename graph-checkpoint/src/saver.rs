@@ -471,7 +471,7 @@ mod tests {
         saver.register(&describe(1)).await.expect("it fits");
         let full = saver.register(&describe(1 << 20)).await.expect_err("it is full");
         assert_eq!(full.to_string(), "the store failed: database or disk is full");
-        let lost = "the store failed: an earlier failure has lost the database in memory";
+        let lost = "the store failed: an earlier failure lost the in-memory database";
         assert_eq!(saver.register(&describe(1)).await.expect_err("it is gone").to_string(), lost);
         assert_eq!(saver.threads().await.expect_err("it is gone").to_string(), lost);
         assert_eq!(saver.flush(&"t".into()).await.expect_err("it is gone").to_string(), lost);

@@ -61,14 +61,14 @@ async fn errors_panics_and_retries_are_those_of_any_node() {
 
 /// The runtime has one thread: if the function ran there, its sibling could never unblock it.
 #[tokio::test]
-async fn tasks_beside_a_blocked_one_go_on() {
+async fn tasks_beside_a_blocked_one_continue() {
     let (free, freed) = mpsc::channel::<()>();
     let freed = Arc::new(Mutex::new(freed));
     let mut g = StateGraph::<Log>::new("g");
     let waits = g.node(
         "waits",
         blocking(move || {
-            freed.lock().expect("nobody panics").recv().expect("it is freed");
+            freed.lock().expect("no holder of the lock panics").recv().expect("it is freed");
             wrote("waits")
         }),
     );
@@ -126,9 +126,9 @@ async fn what_a_function_gives_after_its_time_is_discarded() {
     let node = g.node(
         "node",
         blocking(move |task: TaskInfo| {
-            freed.lock().expect("nobody panics").recv().expect("it is freed");
-            let tell = tell.lock().expect("nobody panics").take().expect("it runs once");
-            tell.send(task.is_cancelled()).expect("somebody waits");
+            freed.lock().expect("no holder of the lock panics").recv().expect("it is freed");
+            let tell = tell.lock().expect("no holder of the lock panics").take().expect("it runs once");
+            tell.send(task.is_cancelled()).expect("a task waits");
             wrote("late")
         }),
     );

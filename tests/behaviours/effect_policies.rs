@@ -195,8 +195,8 @@ async fn a_person_may_have_it_run_again_and_is_asked_each_time() {
         };
         assert_eq!(tokio::join!(run, cancel).0.expect("no node fails").status, Status::Cancelled);
         stage.broken.mend("hangs");
-        let anew = thread.resume().await.expect("it asks").interrupted().expect("it asks");
-        assert_ne!(anew[0].id, asked[0].id);
+        let again = thread.resume().await.expect("it asks").interrupted().expect("it asks");
+        assert_ne!(again[0].id, asked[0].id);
         let log = thread.answer(&json!("run_again")).await.expect("it runs").state;
         assert_eq!((log.said, stage.calls.take().len()), (vec!["7".to_owned()], 3));
     })

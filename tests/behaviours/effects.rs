@@ -237,7 +237,7 @@ async fn an_effect_of_unknown_outcome_is_not_repeated_silently() {
         assert_eq!(stage.calls.of("paid"), 1);
         stage.broken.mend("fails");
         for _ in 0..2 {
-            let error = thread.resume().await.expect_err("nobody knows whether it was paid");
+            let error = thread.resume().await.expect_err("the outcome of the payment is unknown");
             assert_eq!(
                 error.to_string(),
                 "node \"pays\" failed at step 1: effect `pay` was started before, and its outcome is unknown; if it \
@@ -284,7 +284,7 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
         node.timeout(Duration::from_secs(1)).retry(Retry::fixed(3, Duration::ZERO))
     });
     for graph in [graph.clone(), graph.checkpointer(MemorySaver::new())] {
-        let error = graph.run(Log::update()).await.expect_err("nobody knows");
+        let error = graph.run(Log::update()).await.expect_err("the outcome is unknown");
         assert!(error.to_string().contains("its outcome is unknown"), "{error}");
         assert_eq!(stage.calls.take(), ["paid"]);
     }

@@ -133,7 +133,7 @@ async fn a_task_counts_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_is_told_and_runs_again() {
+async fn a_task_that_fails_is_reported_and_runs_again() {
     on_both_savers(async |saver| {
         let stage = Stage::default();
         let thread = planned(&fan_out(&saver, &stage)).await;

@@ -138,7 +138,7 @@ async fn what_a_node_started_beside_itself_learns_of_the_end() {
 
 /// Resolves at once when it is awaited after the end.
 #[tokio::test]
-async fn a_run_that_is_over_is_cancelled_for_whoever_asks() {
+async fn a_finished_run_reports_that_it_is_cancelled() {
     let mut g = StateGraph::<Log>::new("g");
     let seen: Arc<Mutex<Option<TaskInfo>>> = Arc::default();
     let keep = Arc::clone(&seen);

@@ -299,7 +299,7 @@ async fn a_value_for_one_superstep_goes_out_after_a_resume_and_after_an_edit() {
             assert!(run.expect("no node fails").state.rings);
             if edited {
                 let update = Bell::update().heard([true]);
-                thread.edit(update).await.expect("nobody else writes");
+                thread.edit(update).await.expect("there is no other writer");
             }
             let bell = thread.resume().await.expect("no node fails").state;
             assert!(!bell.rings, "{name}");

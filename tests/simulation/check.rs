@@ -213,7 +213,7 @@ fn apply(state: &mut Ledger, writes: &[LoggedWrite], step: &StepRecord) -> Verdi
             ("log", Logged::Op(Op::Set(items))) => state.log = items.decode().map_err(wrong)?,
             ("total", Logged::Op(Op::Set(total))) => state.total = total.decode().map_err(wrong)?,
             ("total", Logged::Reduce(more)) => state.total += more.decode::<u64>().map_err(wrong)?,
-            (field, other) => return Err(format!("nobody writes {other:?} to {field}")),
+            (field, other) => return Err(format!("no node writes {other:?} to {field}")),
         }
     }
     Ok(())

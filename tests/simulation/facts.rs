@@ -152,7 +152,7 @@ impl Facts {
         let times = self.happened.get_mut(token).expect("it was under way");
         times[time] = how;
         if how == Happening::Abandoned {
-            self.see("an effect that nobody saw the end of");
+            self.see("an effect without a recorded outcome");
         }
     }
 }

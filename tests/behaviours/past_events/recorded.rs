@@ -35,7 +35,7 @@ fn fragile() -> StateGraph<Log, Stage> {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_where_nobody_asks() {
+async fn nothing_is_kept_unless_requested() {
     on_both_savers(|saver| async move {
         let graph = chain().compile().expect("sound").with_context(Stage::default());
         let thread = graph.shared_checkpointer(Arc::clone(&saver)).thread("t");

@@ -69,7 +69,7 @@ pub(crate) struct Driver {
     pub(crate) unmergeable: Option<RunError>,
     /// The commit of the run's input, which waits to be stored together with START's.
     pub(crate) waiting_input: Option<Box<Commit>>,
-    /// The events since then: they are told when the input is stored.
+    /// The events since then, which are emitted when the input is stored.
     pub(crate) untold: RefCell<Vec<EventKind>>,
     /// `true` if the thread was not read, because only another driver of the run can have begun it.
     pub(crate) is_unread: bool,
@@ -297,7 +297,7 @@ impl Driver {
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
             && self.base.checkpoint != Some(head.checkpoint.id)
         {
-            delta.read_anew(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
+            delta.read_again(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
         }
         let begin = Begin::Resume(self.restore(head)?);
         self.machine.handle(Event::Begin(begin));

@@ -181,8 +181,8 @@ impl Driver {
             NoPlan::NotNext(position) => ThreadError::NotNext { node: names[position].clone() },
         })?;
         let (Plan::Results(given) | Plan::Superstep { given, .. }) = &planned;
-        if let Plan::Superstep { restored, anew, .. } = &planned {
-            if *anew {
+        if let Plan::Superstep { restored, added, .. } = &planned {
+            if *added {
                 self.superstep.slots.clear();
             }
             self.superstep.slots.resize_with(restored.tasks.len(), Slot::default);
@@ -193,8 +193,8 @@ impl Driver {
             (slot.output, slot.targets) = (Some(done), targets);
         }
         match (planned, loaded) {
-            (Plan::Superstep { restored, anew, .. }, loaded) => {
-                self.as_nodes = Some(Box::new(AsNodes { onto: loaded.filter(|_| anew) }));
+            (Plan::Superstep { restored, added, .. }, loaded) => {
+                self.as_nodes = Some(Box::new(AsNodes { onto: loaded.filter(|_| added) }));
                 self.pass_barrier(restored).await
             }
             (Plan::Results(given), Some(loaded)) => {

@@ -75,7 +75,7 @@ fn reply(text: &str, calls: Vec<ToolCall>) -> Turn {
 }
 
 #[tokio::test]
-async fn a_failed_call_and_a_reply_are_told_of_once_each() {
+async fn a_failed_call_and_a_reply_are_reported_once_each() {
     let overloaded = ModelError::Overloaded { reason: "too many".into(), retry_after: None };
     let emitted = Emitted::default();
     let graph = graph(
