@@ -258,8 +258,8 @@ impl WriteCache {
         Ok(kept != Kept::Another)
     }
 
-    /// Returns `true` if a commit on the thread's head expects exactly the known work and these further `results`, which
-    /// are not stored. The commit then finds them in the known work.
+    /// Returns `true` if a commit on the thread's head expects exactly the known work and these further `results`,
+    /// which are not stored. The commit then finds them in the known work.
     pub(crate) fn expects<'r>(
         &mut self,
         thread: &ThreadId,
