@@ -16,15 +16,15 @@ use super::{CodecError, JsonError, Schema, State, Update};
     message = "`{Self}` is not a graph state",
     note = "derive it: `#[derive(State, Clone, Default)] struct {Self} {{ .. }}`"
 )]
-pub trait StateForm: sealed::Sealed + Sized + Send + Sync + 'static {
+pub trait StateForm: sealed::Sealed + Clone + Send + Sync + 'static {
     /// The update that an edit accepts.
     type Update: Send + 'static;
     /// The result of a finished run.
     type Finished;
 
-    /// Converts the driver's state into this form.
+    /// Converts the driver's state into this form, without copying it.
     #[doc(hidden)]
-    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self;
+    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Arc<Self>;
 
     /// Creates the update of a graph with this initial state. `input` converts an input that is given as JSON.
     #[doc(hidden)]
@@ -63,10 +63,9 @@ impl<S: State> StateForm for S {
     type Update = Update<S>;
     type Finished = S;
 
-    fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Self {
+    fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Arc<Self> {
         let state: Arc<dyn core::any::Any + Send + Sync> = state;
-        // The state is not copied if it is not shared.
-        Arc::unwrap_or_clone(state.downcast::<S>().expect("the handle is one of this state's graph"))
+        state.downcast::<S>().expect("the handle is one of this state's graph")
     }
 
     fn write(
