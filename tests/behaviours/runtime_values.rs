@@ -34,7 +34,10 @@ async fn b03_a_node_knows_how_many_steps_are_left_and_which_is_the_last() {
     });
     let run = g.compile().expect("sound").run(Log::update()).recursion_limit(3).await;
     let run = run.expect("no node fails");
-    assert_eq!((&run.status, &run.state.ran), (&Status::Finished, &["2", "1", "0"].map(String::from).to_vec()));
+    assert_eq!(
+        (&run.status, &run.state.ran),
+        (&Status::Finished, &["2", "1", "0"].map(String::from).to_vec())
+    );
 }
 
 #[tokio::test]
