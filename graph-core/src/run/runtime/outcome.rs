@@ -27,7 +27,7 @@ pub struct Run<S> {
     pub step: i64,
     /// The status that the run ended with.
     pub status: Status,
-    /// The state as of the latest barrier. Reading it costs nothing, however large it is: the graph shares it, and keeps
+    /// The state as of the latest barrier, which is not copied, however large it is: the graph shares it, and may keep
     /// it in memory for the thread's next run. That run copies the state if it is still held here.
     pub state: Arc<S>,
 }
