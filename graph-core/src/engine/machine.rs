@@ -125,10 +125,10 @@ impl Machine {
     pub fn handle(&mut self, event: Event) {
         self.phase = match (event, replace(&mut self.phase, Phase::Idle)) {
             (Event::Begin(Begin::Input { last_step }), Phase::Idle) => self.input(last_step),
-            (Event::Begin(Begin::Resume(restored)), Phase::Idle) => self.resume(restored, None),
-            (Event::Begin(Begin::Task(restored, task)), Phase::Idle) => self.begin_task(restored, task),
+            (Event::Begin(Begin::Resume(restored)), Phase::Idle) => self.resume(*restored, None),
+            (Event::Begin(Begin::Task(restored, task)), Phase::Idle) => self.begin_task(*restored, task),
             (Event::Begin(Begin::Resume(restored)), Phase::Adopting(ours)) => {
-                self.resume(restored, Some(ours))
+                self.resume(*restored, Some(ours))
             }
             (Event::TaskFinished { task, targets }, Phase::Running(superstep)) => {
                 self.finished(superstep, task, targets)
@@ -233,7 +233,7 @@ impl Machine {
     }
 
     /// Begins with one task of stored work.
-    fn begin_task(&mut self, restored: Box<Restored>, task: TaskNumber) -> Phase {
+    fn begin_task(&mut self, restored: Restored, task: TaskNumber) -> Phase {
         self.one_task = true;
         let mut barrier = Barrier::new(restored.step, Source::Loop);
         self.joins = restored.fill(&mut barrier.next);
@@ -246,7 +246,7 @@ impl Machine {
     }
 
     /// Begins with stored work. `ours` is the superstep that another driver of the run finished first.
-    fn resume(&mut self, restored: Box<Restored>, ours: Option<Box<Barrier>>) -> Phase {
+    fn resume(&mut self, restored: Restored, ours: Option<Box<Barrier>>) -> Phase {
         let step = restored.step;
         // The checkpoint of this superstep is a barrier like any other. With any other checkpoint, the run begins
         // there.

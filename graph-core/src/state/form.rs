@@ -16,7 +16,7 @@ use super::{CodecError, JsonError, Schema, State, Update};
     message = "`{Self}` is not a graph state",
     note = "derive it: `#[derive(State, Clone, Default)] struct {Self} {{ .. }}`"
 )]
-pub trait StateForm: sealed::Sealed + Clone + Send + Sync + 'static {
+pub trait StateForm: sealed::Sealed + Sized + Send + Sync + 'static {
     /// The update that an edit accepts.
     type Update: Send + 'static;
     /// The result of a finished run.
@@ -25,6 +25,10 @@ pub trait StateForm: sealed::Sealed + Clone + Send + Sync + 'static {
     /// Converts the driver's state into this form, without copying it.
     #[doc(hidden)]
     fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Arc<Self>;
+
+    /// Returns the state by value. It is copied if it is shared.
+    #[doc(hidden)]
+    fn owned(state: Arc<Self>) -> Self;
 
     /// Creates the update of a graph with this initial state. `input` converts an input that is given as JSON.
     #[doc(hidden)]
@@ -66,6 +70,10 @@ impl<S: State> StateForm for S {
     fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Arc<Self> {
         let state: Arc<dyn core::any::Any + Send + Sync> = state;
         state.downcast::<S>().expect("the handle is one of this state's graph")
+    }
+
+    fn owned(state: Arc<Self>) -> Self {
+        Arc::unwrap_or_clone(state)
     }
 
     fn write(

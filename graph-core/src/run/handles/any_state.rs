@@ -52,6 +52,10 @@ impl StateForm for AnyState {
         Arc::new(Self { state, schema: Arc::clone(schema) })
     }
 
+    fn owned(state: Arc<Self>) -> Self {
+        Arc::unwrap_or_clone(state)
+    }
+
     fn write(
         update: Value,
         initial: &dyn ErasedState,

@@ -62,7 +62,7 @@ impl<S: StateForm> Past<S> {
 
     /// Returns the state by value.
     pub fn into_state(self) -> S {
-        Arc::unwrap_or_clone(self.state)
+        S::owned(self.state)
     }
 
     /// Returns the next nodes, in merge order.

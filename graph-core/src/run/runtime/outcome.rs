@@ -125,7 +125,7 @@ impl<S: StateForm> Run<S> {
     /// Returns the state by value, whatever the status. If the graph keeps it in memory, this copies it.
     #[must_use]
     pub fn into_state(self) -> S {
-        Arc::unwrap_or_clone(self.state)
+        S::owned(self.state)
     }
 
     /// Returns the result of a finished run: its final state, or the return value of a [flow](crate::run::flow). Like
@@ -137,7 +137,7 @@ impl<S: StateForm> Run<S> {
     pub fn finished(self) -> Result<S::Finished, Unfinished> {
         let Self { thread, status, state, .. } = self;
         match status {
-            Status::Finished => Arc::unwrap_or_clone(state).finished().map_err(|reason| Unfinished {
+            Status::Finished => S::owned(state).finished().map_err(|reason| Unfinished {
                 reason: Some(reason),
                 ..Unfinished::instead_of("to return a value", thread, status)
             }),

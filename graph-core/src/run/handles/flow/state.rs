@@ -65,6 +65,10 @@ impl<I: 'static, O: DeserializeOwned + 'static> StateForm for FlowState<I, O> {
         Arc::new(Self { stored: Stored::read(state, schema), types: PhantomData })
     }
 
+    fn owned(state: Arc<Self>) -> Self {
+        Arc::unwrap_or_clone(state)
+    }
+
     fn write(
         input: Self::Update,
         _: &dyn ErasedState,
