@@ -110,7 +110,7 @@ async fn what_does_not_fit_is_refused_with_its_reason() {
 #[tokio::test]
 async fn a_state_is_taken_back_as_its_own_type() {
     let thread = essays().checkpointer(MemorySaver::new()).erased().thread("t");
-    let state = thread.run(json!({ "topic": "Rust", "token": "t" })).await.expect("it asks").state;
+    let state = thread.run(json!({ "topic": "Rust", "token": "t" })).await.expect("it asks").into_state();
     let essay: Essay = state.clone().downcast().expect("it is an essay");
     assert_eq!((&*essay.topic, &*essay.token), ("Rust", "t"));
     #[derive(State, Clone, Default)]

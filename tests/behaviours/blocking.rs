@@ -102,7 +102,7 @@ async fn nested_graphs_cannot_run_out_of_threads() {
                     depth => {
                         let run =
                             Handle::current().block_on(nested(depth - 1).run(Log::update()).into_future());
-                        run.map_err(|error| error.to_string())?.state.v
+                        run.map_err(|error| error.to_string())?.into_state().v
                     }
                 };
                 below.push(depth.to_string());

@@ -258,7 +258,7 @@ async fn an_effect_of_unknown_outcome_is_repeated_where_that_is_declared() {
         let thread = cut_off(&stage, saver, OnUnknown::Retry).thread("t");
         thread.run(Log::update()).await.expect_err("a sibling fails");
         stage.broken.mend("fails");
-        let log = thread.resume().await.expect("all is mended").state;
+        let log = thread.resume().await.expect("all is mended").into_state();
         assert_eq!((log.said, stage.calls.of("paid")), (vec!["paid".to_owned()], 2));
     })
     .await;
@@ -294,7 +294,7 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
             .on_unknown(OnUnknown::Retry)
     });
     let run = graph.run(Log::update()).await.expect("the second attempt is fast");
-    assert_eq!((run.state.said, stage.calls.take().len()), (vec!["paid".to_owned()], 2));
+    assert_eq!((run.into_state().said, stage.calls.take().len()), (vec!["paid".to_owned()], 2));
 }
 
 #[tokio::test(start_paused = true)]

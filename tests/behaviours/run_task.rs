@@ -73,7 +73,7 @@ async fn tasks_run_by_three_handles_are_committed_by_a_resume_that_runs_none_of_
             let elsewhere = fan_out(&saver, &stage);
             let run = elsewhere.thread("t").run_task(task.id).await.expect("it is pending");
             assert_eq!((run.status, run.checkpoint, run.step), (Status::TaskRecorded, Some(before), 1));
-            assert_eq!(run.state, Log::default(), "what it wrote waits for the others");
+            assert_eq!(*run.state, Log::default(), "what it wrote waits for the others");
         }
         assert!(thread.tasks().await.expect("it ran").iter().all(superstep::run::TaskState::is_finished));
         assert_eq!(thread.head().await.expect("it ran").id(), before, "nothing was committed");

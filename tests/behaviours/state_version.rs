@@ -165,7 +165,7 @@ async fn what_was_read_is_never_written_over_and_the_next_checkpoint_is_whole() 
         let old = old.expect("it ran");
 
         let thread = v3(&stage, &saver).thread("t");
-        let essay = thread.run(Essay::update().facts(["again"])).await.expect("no node fails").state;
+        let essay = thread.run(Essay::update().facts(["again"])).await.expect("no node fails").into_state();
         assert_eq!(essay.facts, ["in", "of a", "of b", "end", "again", "of a", "of b", "end"]);
         assert_eq!(thread.head().await.expect("it loads").into_state(), essay, "it was stored so");
 

@@ -202,7 +202,7 @@ async fn b35_what_a_timed_out_attempt_did_is_discarded() {
         customs += usize::from(matches!(event.kind, superstep::run::EventKind::Custom { .. }));
     }
     let run = run.finish().await.expect("the second attempt is fast");
-    assert_eq!((run.state.v, customs), (vec!["2".to_owned()], 0));
+    assert_eq!((run.into_state().v, customs), (vec!["2".to_owned()], 0));
     assert_eq!(stage.calls.take(), ["cancelled true"]);
 }
 

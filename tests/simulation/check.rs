@@ -159,7 +159,7 @@ impl Check<'_> {
         for returned in &self.facts.returned {
             let checkpoint = returned.checkpoint.ok_or("a run returned no checkpoint")?;
             let state = told.states.get(&checkpoint).ok_or("a run returned a checkpoint that is gone")?;
-            holds(*state == returned.state, || {
+            holds(*state == *returned.state, || {
                 format!(
                     "a run that ended as {:?} returned {:?}, not {state:?}",
                     returned.status, returned.state

@@ -1,6 +1,7 @@
 //! The simulation's own record of events, independent of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use superstep::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord};
 use superstep::driver::checkpoint::TaskResult;
@@ -47,7 +48,7 @@ pub(crate) enum Deed {
 pub(crate) struct Returned {
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) status: Status,
-    pub(crate) state: Ledger,
+    pub(crate) state: Arc<Ledger>,
 }
 
 /// One execution of an effect.

@@ -356,7 +356,7 @@ fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<No
 /// Returns the frontier after the barrier of a superstep with no task left to run.
 fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, CannotEditAs> {
     let mut machine = Machine::new(Arc::clone(topology), Limits::default());
-    machine.handle(Event::Begin(Begin::Resume(restored)));
+    machine.handle(Event::Begin(Begin::Resume(restored.into())));
     while let Some(command) = machine.next_command() {
         if let Command::Commit(barrier) = command {
             let frontier = restore::store(topology, barrier.next(), machine.joins());

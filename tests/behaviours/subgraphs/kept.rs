@@ -68,7 +68,7 @@ async fn a_key_may_depend_on_the_state() {
         let mut results = Vec::new();
         for topic in ["a", "b", "a"] {
             let run = thread.run(Outer::update().topic(topic)).await.expect("it runs");
-            results.push(run.state.result);
+            results.push(run.into_state().result);
         }
         assert_eq!(results, ["2", "2", "4"]);
     })

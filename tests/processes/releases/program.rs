@@ -216,7 +216,7 @@ pub(crate) async fn go_on(
         }
         run = thread.answer(&ANSWER).await?;
     }
-    Ok(run.state)
+    Ok(run.into_state())
 }
 
 /// Runs a thread from its beginning.

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use super::attempt::Attempt;
-use super::basis::{Basis, Copies};
+use super::basis::{Basis, Copies, Shared};
 use super::edit::AsNodes;
 use super::idempotency::GivenInput;
 use super::order::{Ended, Stops};
@@ -299,7 +299,7 @@ impl Driver {
         {
             delta.read_again(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
         }
-        let begin = Begin::Resume(self.restore(head)?);
+        let begin = Begin::Resume(self.restore(head)?.into());
         self.machine.handle(Event::Begin(begin));
         self.superstep_begins();
         Ok(())
@@ -396,7 +396,7 @@ impl Driver {
             Basis::Current
         } else {
             let copies = Arc::clone(self.superstep.copies.get_or_insert_default());
-            Basis::Shared { snapshot: self.base.state.share(), copies }
+            Basis::Shared(Box::new(Shared { snapshot: self.base.state.share(), copies }))
         }
     }
 

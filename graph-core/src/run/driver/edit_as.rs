@@ -155,7 +155,8 @@ impl Driver {
     fn leads(&self, node: NodeId, end: End) -> Result<AsNode, RunError> {
         match end {
             End::Finished { done, targets: Ok(targets) } => Ok(AsNode { node, done, targets }),
-            End::Finished { targets: Err(error), .. } | End::Failed(error) => Err(self.fails(node, error)),
+            End::Finished { targets: Err(error), .. } => Err(self.fails(node, *error)),
+            End::Failed(error) => Err(self.fails(node, error)),
             End::Paused(_) => unreachable!("nothing runs, so nothing asks"),
         }
     }
@@ -242,7 +243,7 @@ impl Driver {
 
     /// Passes the barrier of a superstep with no task left to run.
     async fn pass_barrier(mut self, restored: Restored) -> Result<CheckpointId, RunError> {
-        self.machine.handle(Event::Begin(Begin::Resume(restored)));
+        self.machine.handle(Event::Begin(Begin::Resume(restored.into())));
         // The driver passes this barrier and stops.
         self.machine.handle(Event::Drain);
         loop {

@@ -170,7 +170,7 @@ async fn go_on(thread: &Thread<Chat>, next: Next) -> Result<MessageLog, RunError
         }
     }
     let run = thread.run(Chat::ask("And tomorrow?")).await?;
-    Ok(run.state.messages)
+    Ok(run.into_state().messages)
 }
 
 fn answers(conversation: &MessageLog) -> usize {

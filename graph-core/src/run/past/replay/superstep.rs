@@ -215,7 +215,7 @@ impl Superstep<'_> {
         drained.cancel();
         driver.stops.drain = Some(drained);
         let begin = driver.restore(self.standing(taken))?;
-        driver.drive(Begin::Resume(begin)).await.map(drop)
+        driver.drive(Begin::Resume(begin.into())).await.map(drop)
     }
 
     /// Returns the checkpoint before the superstep as the tasks see it: with their journal, with the failures that
