@@ -1,0 +1,148 @@
+//! The configuration of an assistant.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use superstep_nodes::compaction::ContextManager;
+use superstep_nodes::model::{ChatModel, Settings};
+use superstep_nodes::tool::{ExecutionPolicy, ToolRegistry};
+
+use crate::interrupts::Interrupts;
+use crate::recovery::RecoveryOptions;
+
+/// The configuration of an [`assistant`](crate::assistant()): a model, and what differs from the defaults.
+#[derive(Clone)]
+pub struct AssistantConfig {
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) small_model: Option<Arc<dyn ChatModel>>,
+    pub(crate) fallback: Option<Arc<dyn ChatModel>>,
+    pub(crate) tools: ToolRegistry,
+    pub(crate) policy: ExecutionPolicy,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) system: String,
+    pub(crate) settings: Settings,
+    pub(crate) recovery: RecoveryOptions,
+    pub(crate) context: ContextManager,
+    pub(crate) max_turns: NonZeroU32,
+    pub(crate) interrupts: Interrupts,
+}
+
+const INSTRUCTIONS: &str = "You work on requests of a user, step by step, with the tools that you are given. Look before you \
+    change something. If a tool fails, read why and try another way. When the work is done, say what you did and how you know \
+    that it works. If you cannot do it, say so and why.";
+
+/// The default for the maximum number of turns.
+const MAX_TURNS: NonZeroU32 = NonZeroU32::new(200).expect("200 is not zero");
+
+impl AssistantConfig {
+    /// Takes a model, and the defaults for everything else: no tools, and at most 200 turns for a message.
+    pub fn new(model: impl ChatModel) -> Self {
+        Self {
+            model: Arc::new(model),
+            small_model: None,
+            fallback: None,
+            tools: ToolRegistry::new(),
+            policy: ExecutionPolicy::default(),
+            workspace: None,
+            system: INSTRUCTIONS.to_owned(),
+            settings: Settings::default(),
+            recovery: RecoveryOptions::default(),
+            context: ContextManager::new(),
+            max_turns: MAX_TURNS,
+            interrupts: Interrupts::default(),
+        }
+    }
+
+    /// Uses another model for summaries.
+    #[must_use]
+    pub fn small_model(mut self, model: impl ChatModel) -> Self {
+        self.small_model = Some(Arc::new(model));
+        self
+    }
+
+    /// Switches to this model for the rest of the session if the first one stays unavailable.
+    #[must_use]
+    pub fn fallback(mut self, model: impl ChatModel) -> Self {
+        self.fallback = Some(Arc::new(model));
+        self
+    }
+
+    /// Gives the model tools.
+    #[must_use]
+    pub fn tools(mut self, tools: ToolRegistry) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Runs calls of tools as this policy allows.
+    #[must_use]
+    pub fn policy(mut self, policy: ExecutionPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the folder that the tools work in.
+    #[must_use]
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
+        self
+    }
+
+    /// Replaces the standing instructions.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = instructions.into();
+        self
+    }
+
+    /// Sets how the model is to answer.
+    #[must_use]
+    pub fn model_settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets the limits of recovery from failed model calls.
+    #[must_use]
+    pub fn recovery(mut self, options: RecoveryOptions) -> Self {
+        self.recovery = options;
+        self
+    }
+
+    /// Sets when the conversation is compacted, and to what size.
+    #[must_use]
+    pub fn context(mut self, context: ContextManager) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Sets the maximum number of replies of the model to one message of the user.
+    #[must_use]
+    pub fn max_turns(mut self, turns: NonZeroU32) -> Self {
+        self.max_turns = turns;
+        self
+    }
+
+    /// Lets these handles stop a turn.
+    #[must_use]
+    pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
+        self.interrupts = interrupts;
+        self
+    }
+
+    /// Returns the model for the work, by whether the fallback has taken over.
+    pub(crate) fn model_of(&self, switched: bool) -> &Arc<dyn ChatModel> {
+        self.fallback.as_ref().filter(|_| switched).unwrap_or(&self.model)
+    }
+}
+
+impl fmt::Debug for AssistantConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AssistantConfig")
+            .field("model", &self.model.name())
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}

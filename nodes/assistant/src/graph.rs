@@ -1,0 +1,126 @@
+//! The wiring of an assistant.
+
+use std::sync::Arc;
+
+use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, to};
+use superstep_core::node::NoInput;
+use superstep_core::run::Graph;
+use superstep_core::state::State;
+
+use crate::config::AssistantConfig;
+use crate::node::{
+    Compact, Finish, FinishNext, Gate, GateNext, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext,
+};
+use crate::state::AssistantState;
+
+/// Makes the graph of an assistant: an agent that works on a message of the user with tools, turn by turn, recovers from
+/// failures, and ends with an [`Exit`](crate::exit::Exit).
+///
+/// ```text
+/// START ──▶ gate ─────────────▶ turn ── calls ──▶ tools ──▶ gate
+///            │ ▲ │               │ ▲ ▲
+///            │ │ └── too long ─┐ │ │ └─── wait, other model, more output, continue
+///            │ │               ▼ │ │                  │
+///            │ │            compact │               recover ──▶ END   surfaced
+///            │ │               ▲    │                 ▲ │
+///            │ │               └────│── once ─────────│─┘
+///            │ │                    └── failed ───────┘
+///            │ └─── finish ◀── no calls ── turn
+///            └──▶ END                 finish ──▶ END   completed
+/// ```
+///
+/// | node | asks a model | writes |
+/// |---|---|---|
+/// | `gate` | – | the message of the user; the exit, if a limit is reached |
+/// | `compact` | for a summary | a compaction |
+/// | `turn` | for the next step | its message, or the failure |
+/// | `recover` | – | the counters of recovery; the exit, if nothing helps |
+/// | `tools` | – | an answer for each call |
+/// | `finish` | – | the exit |
+///
+/// The run finishes also where the work fails: `exit` says how it ended, and the next message continues the session. Each
+/// call of a model and of a tool is an effect, so a resumed run makes none again that has ended.
+///
+/// # Errors
+/// Never fails with this wiring; the type is that of every graph's compilation.
+///
+/// ```
+/// use superstep_assistant::exit::Exit;
+/// use superstep_assistant::{AssistantConfig, AssistantState, assistant};
+/// use superstep_nodes::model::Scripted;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let graph = assistant(AssistantConfig::new(Scripted::new().say("Four.")))?;
+/// let state = graph.run(AssistantState::ask("What is two and two?")).await?.finished()?;
+/// assert_eq!((state.response().as_str(), state.exit), ("Four.", Some(Exit::Completed)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, BuildError> {
+    AssistantGraph::<()>::new(config).graph.compile()
+}
+
+/// An [`assistant`] graph before it is compiled, to be extended.
+#[derive(Debug)]
+pub struct AssistantGraph<C = ()> {
+    /// The graph, completely wired.
+    pub graph: StateGraph<AssistantState, C>,
+    /// The node `gate`.
+    pub gate: NodeRef<NoInput, GateNext>,
+    /// The node `compact`.
+    pub compact: NodeRef<NoInput, ()>,
+    /// The node `turn`.
+    pub turn: NodeRef<NoInput, TurnNext>,
+    /// The node `recover`.
+    pub recover: NodeRef<NoInput, RecoverNext>,
+    /// The node `tools`.
+    pub tools: NodeRef<NoInput, ToolsNext>,
+    /// The node `finish`.
+    pub finish: NodeRef<NoInput, FinishNext>,
+}
+
+impl<C: Send + Sync + 'static> AssistantGraph<C> {
+    /// The name of the graph, which threads remember.
+    pub const NAME: &'static str = "assistant";
+
+    /// Makes the nodes and wires them.
+    pub fn new(config: AssistantConfig) -> Self {
+        let config = Arc::new(config);
+        let mut graph = StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
+        let gate = graph.node("gate", Gate::new(&config));
+        let compact = graph.node("compact", Compact::new(&config));
+        let turn = graph.node("turn", Turn::new(&config));
+        let recover = graph.node("recover", Recover::new(&config));
+        let tools = graph.node("tools", Tools::new(&config));
+        let finish = graph.node("finish", Finish::new(&config));
+
+        graph.edge(START, gate);
+        graph.route(gate, move |next| match next {
+            GateNext::Turn => to(turn),
+            GateNext::Compact => to(compact),
+            GateNext::Stop => END,
+        });
+        graph.edge(compact, turn);
+        graph.route(turn, move |next| match next {
+            TurnNext::Calls => to(tools),
+            TurnNext::Again => to(turn),
+            TurnNext::Done => to(finish),
+            TurnNext::Failed => to(recover),
+            TurnNext::Stopped => END,
+        });
+        graph.route(recover, move |next| match next {
+            RecoverNext::Turn => to(turn),
+            RecoverNext::Compact => to(compact),
+            RecoverNext::Stop => END,
+        });
+        graph.route(tools, move |next| match next {
+            ToolsNext::Gate => to(gate),
+            ToolsNext::Stopped => END,
+        });
+        graph.route(finish, move |next| match next {
+            FinishNext::End => END,
+            FinishNext::Gate => to(gate),
+        });
+        Self { graph, gate, compact, turn, recover, tools, finish }
+    }
+}

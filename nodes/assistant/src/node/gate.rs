@@ -1,0 +1,83 @@
+//! The node before each turn.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use superstep_core::error::NodeError;
+use superstep_core::node::{Node, NodeDescription, Output, Task, TaskInfo};
+use superstep_core::route::Route;
+use superstep_core::state::State;
+use superstep_nodes::compaction::view;
+use superstep_nodes::message::Message;
+
+use crate::config::AssistantConfig;
+use crate::exit::{Exit, Transition};
+use crate::state::AssistantState;
+
+/// The node before each turn: it takes the message of the user into the conversation, and checks the limits.
+pub(crate) struct Gate {
+    config: Arc<AssistantConfig>,
+}
+
+/// The next step after `gate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateNext {
+    /// The model is called.
+    Turn,
+    /// The conversation is compacted first.
+    Compact,
+    /// A limit is reached; the exit says which.
+    Stop,
+}
+
+impl Gate {
+    pub(crate) fn new(config: &Arc<AssistantConfig>) -> Self {
+        Self { config: Arc::clone(config) }
+    }
+
+    fn visit(&self, state: &AssistantState, info: &TaskInfo) -> Result<Output<AssistantState, GateNext>, NodeError> {
+        let mut update = AssistantState::update().set_failure(None);
+        let mut opening = None;
+        if let Some(request) = state.request.as_deref().filter(|request| !request.trim().is_empty()) {
+            let mut recovery = state.recovery.clone();
+            recovery.after_message();
+            opening = Some(Message::human(info.place(), request));
+            update = update.set_request(None).recovery(recovery).messages(opening.clone());
+        } else if state.messages.is_empty() {
+            return Err(NodeError::terminal(NOTHING_TO_DO));
+        }
+        if matches!(state.messages.last(), Some(Message::Tool(_))) && opening.is_none() {
+            update = update.set_transition(Some(Transition::Tools));
+        }
+        if state.turn_count >= self.config.max_turns.get() {
+            return Ok(Output { update: Some(update.set_exit(Some(Exit::MaxTurns))), route: GateNext::Stop });
+        }
+        let mut shown = view(&state.messages, &state.compactions);
+        shown.extend(opening);
+        let is_too_long = self.config.context.count(&shown) > self.config.context.limit();
+        let route = if is_too_long { GateNext::Compact } else { GateNext::Turn };
+        Ok(Output { update: Some(update), route })
+    }
+}
+
+/// The error of a run without anything to work on.
+const NOTHING_TO_DO: &str =
+    "the session has no message to work on: give the run an input made by `AssistantState::ask`";
+
+impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
+    type Output = Result<Output<AssistantState, GateNext>, NodeError>;
+
+    async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
+        self.visit(task.state(), &task.extract())
+    }
+
+    fn describe(&self, node: &mut NodeDescription) {
+        node.writes_field(AssistantState::MESSAGES.id());
+        node.writes_field(AssistantState::REQUEST.id());
+        node.writes_field(AssistantState::RECOVERY.id());
+        node.writes_field(AssistantState::FAILURE.id());
+        node.writes_field(AssistantState::TRANSITION.id());
+        node.writes_field(AssistantState::EXIT.id());
+    }
+}
