@@ -8,9 +8,9 @@ use superstep_core::run::{Ambient, System};
 use superstep_core::state::LoggedWrite;
 
 use super::failure::Failure;
+use super::file::{WritableFile, wait};
 use super::source::{CheckpointRef, Source};
 use super::topology::StoredGraph;
-use super::writable_file::{WritableFile, wait};
 
 /// The thread that receives a new checkpoint.
 #[derive(Debug)]

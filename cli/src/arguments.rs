@@ -1,12 +1,13 @@
 //! The command line of the program.
 
-use clap::{Parser, Subcommand};
+use std::str::FromStr;
 
-use super::answer::{Answer, escape_json};
-use super::completions::Completions;
+use clap::{Command, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
 use super::failure::Failure;
 use super::page::Page;
-use super::screen::{Exit, Look};
+use super::screen::{Answer, Exit, Look, escape_json};
 #[cfg(feature = "encryption")]
 use super::verbs::Rekey;
 use super::verbs::{
@@ -158,4 +159,51 @@ pub(super) fn render(answer: &impl Answer, json: bool, look: Look) -> Result<Out
     let mut page = Page::new(look);
     answer.show(&mut page);
     Ok((page.finish(), answer.exit()))
+}
+
+/// Print a script with which a shell completes verbs and options
+///
+/// bash: superstep completions bash > ~/.local/share/bash-completion/completions/superstep;
+/// zsh: superstep completions zsh > a file _superstep in a folder of $fpath;
+/// fish: superstep completions fish > ~/.config/fish/completions/superstep.fish.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: source <(superstep completions bash)")]
+pub(super) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn tell(&self) -> Output {
+        let mut command: Command = Arguments::command();
+        let name = command.get_name().to_owned();
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut command, name, &mut script);
+        (String::from_utf8_lossy(&script).into_owned(), Exit::Fine)
+    }
+}
+
+/// Parses the number of an option: a count or a duration. Anything else is an error of one line, even a value that
+/// looks like another option.
+pub(super) fn count<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    // `parse` would accept a sign.
+    let is_one = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match is_one {
+        true => text.parse().map_err(|_| "it is too large a number"),
+        false => Err("it is a whole number, 0 or more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_digits_are_a_number() {
+        assert_eq!(count::<u64>("007"), Ok(7));
+        for none in ["", "-1", "+1", "1.5", "1e3", "ten", " 1", "--json"] {
+            assert_eq!(count::<u64>(none), Err("it is a whole number, 0 or more"), "{none}");
+        }
+        assert_eq!(count::<u64>("18446744073709551616"), Err("it is too large a number"));
+    }
 }

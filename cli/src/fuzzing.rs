@@ -8,8 +8,8 @@ use superstep_core::state::Json;
 use superstep_inspect::{Path, Segment};
 
 use super::assignment::Assignment;
-use super::checkpoint_address::Address;
 use super::predicate::Predicate;
+use super::source::Address;
 
 /// Parses a text as every kind of command-line argument.
 ///

@@ -17,11 +17,8 @@
 #![forbid(unsafe_code)]
 
 mod amend;
-mod answer;
 mod arguments;
 mod assignment;
-mod checkpoint_address;
-mod completions;
 mod debug;
 mod excerpt;
 mod failure;
@@ -33,9 +30,7 @@ mod input;
 mod json_shapes;
 mod lines;
 mod messages;
-mod number;
 mod page;
-mod pattern;
 mod predicate;
 mod program;
 mod redaction;
@@ -50,7 +45,6 @@ mod time;
 mod token_usage;
 mod topology;
 mod verbs;
-mod writable_file;
 
 pub use debug::{Debugger, debugger};
 pub use program::{main, run};

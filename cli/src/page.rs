@@ -3,8 +3,7 @@
 use anstyle::{AnsiColor, Color, Style};
 use superstep_core::nonprinting::is_nonprinting;
 
-use super::answer::escape_json;
-use super::screen::Look;
+use super::screen::{Look, escape_json};
 
 /// The style of less important text.
 pub(super) const DIM: Style = Style::new().dimmed();

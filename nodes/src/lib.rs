@@ -27,7 +27,7 @@ extern crate superstep_core as superstep;
 mod blocking;
 pub mod compaction;
 pub mod configuration;
-mod evaluation;
+mod decisions;
 pub mod graphs;
 #[cfg(feature = "images")]
 pub mod images;
@@ -36,9 +36,7 @@ pub mod model;
 pub mod node;
 mod picture;
 pub mod prompt;
-mod ranking;
 mod redact;
-mod routing;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 pub mod telemetry;
 mod text;
@@ -49,14 +47,14 @@ pub mod tool;
 mod value_schema;
 pub mod verification;
 
-pub use evaluation::Evaluation;
-pub use ranking::Ranking;
-pub use routing::{NextAction, RoutingDecision};
+pub use decisions::{Evaluation, NextAction, Ranking, RoutingDecision};
 
 /// The items that the packages beside this one use. Not public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::blocking::blocking;
+    pub use crate::message::open_calls;
+    pub use crate::node::{ModelCalls, ToolRunner, ToolTask, skipped};
     pub use crate::picture::media_type;
     pub use crate::redact::redact;
     pub use crate::text::{identifiers, is_code, parts, statements, stem, units, words};

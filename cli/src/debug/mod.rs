@@ -11,7 +11,6 @@ mod debugger;
 mod known_secrets;
 mod progress;
 mod session;
-mod stopped;
 mod verbs;
 
 pub use debugger::{Debugger, debugger};

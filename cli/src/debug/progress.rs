@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::answer::escape_json;
 use crate::page::{BAD, DIM, NAME, NOTE, Page, Span, plain, span};
 use crate::program::is_lost;
-use crate::screen::Look;
+use crate::screen::{Look, escape_json};
 use superstep_core::checkpoint::Source;
 use superstep_core::id::NodeName;
 use superstep_core::run::{EventKind, PathSegment, RunEvent};

@@ -8,10 +8,9 @@ use superstep_core::nonprinting::is_nonprinting;
 
 use crate::amend::thread_name;
 use crate::failure::Failure;
-use crate::file::{FileArgument, is_same};
+use crate::file::{FileArgument, WritableFile, is_same};
 use crate::source::{CheckpointRef, Source};
 use crate::suggestion::did_you_mean;
-use crate::writable_file::WritableFile;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::id::ThreadId;

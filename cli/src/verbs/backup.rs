@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use superstep_checkpoint::maintenance::{self, Copied, Existing};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{NAME, Page, plain, span};
+use crate::screen::Answer;
 
 /// Copy a file, also while a program writes to it
 ///

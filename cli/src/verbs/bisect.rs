@@ -11,7 +11,6 @@ use superstep_core::checkpoint::StepRecord;
 use superstep_core::state::SecretFields;
 use superstep_inspect::{Bisection, FirstState, Path, Search, Walk, bisect};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::Line;
@@ -19,7 +18,7 @@ use crate::lines::{Known, Short, nodes};
 use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::predicate::{Predicate, Unfit};
 use crate::redaction::Redaction;
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 

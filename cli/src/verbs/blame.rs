@@ -7,12 +7,12 @@ use superstep_inspect::{Author, Blame as Part, Overwritten, Path, blame};
 
 use super::log::source_name;
 use super::show::absent;
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::{Short, called};
 use crate::page::{DIM, NAME, Page, plain, span};
 use crate::redaction::Redaction;
+use crate::screen::Answer;
 use crate::secret_fields;
 use crate::source::Source;
 use crate::table::{Side, Table};

@@ -7,13 +7,12 @@ use superstep_core::id::ThreadId;
 use superstep_inspect::{Difference, parting};
 
 use super::diff;
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::Line;
 use crate::lines::{Known, Short, nodes};
 use crate::page::{DIM, NAME, NOTE, Page, plain, span};
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 use crate::token_usage::TokenUsage;

@@ -5,12 +5,11 @@ use serde::Serialize;
 use superstep_core::checkpoint::Checkpointer;
 use superstep_core::id::{NodeName, ThreadId};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::file::FileArgument;
+use crate::file::{FileArgument, WritableFile, wait};
 use crate::page::{NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
-use crate::writable_file::{WritableFile, wait};
 
 /// Delete a thread with the threads of its subgraphs
 ///

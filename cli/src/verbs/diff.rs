@@ -6,14 +6,13 @@ use superstep_core::checkpoint::{At, CheckpointName};
 use superstep_core::id::CheckpointId;
 use superstep_inspect::{Difference, Edit, diff, parting};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::Effect;
 use crate::lines::{Short, names};
 use crate::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
 use crate::redaction::Redaction;
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::token_usage::TokenUsage;

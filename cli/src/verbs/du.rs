@@ -7,10 +7,10 @@ use serde::Serialize;
 use superstep_checkpoint::maintenance::{self, ThreadUsage, Usage};
 use superstep_core::id::ThreadId;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{DIM, NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
 use crate::table::{Side, Table};
 

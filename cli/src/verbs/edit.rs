@@ -14,17 +14,16 @@ use superstep_core::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite
 use superstep_inspect::{Difference, diff};
 
 use crate::amend::{self, Destination};
-use crate::answer::Answer;
 use crate::assignment::Assignment;
 use crate::failure::Failure;
-use crate::file::FileArgument;
+use crate::file::{FileArgument, WritableFile};
 use crate::lines::Short;
 use crate::page::{NAME, Page, plain, span};
 use crate::redaction::Redaction;
+use crate::screen::Answer;
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::topology::StoredGraph;
-use crate::writable_file::WritableFile;
 
 use self::as_node::AsNode;
 use super::diff::show as show_difference;

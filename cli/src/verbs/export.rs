@@ -10,10 +10,10 @@ use superstep_checkpoint::{SqliteReader, portable};
 use superstep_core::id::ThreadId;
 use superstep_core::state::{Json, SizeLimits};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{DIM, NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
 
 /// Write a thread with all that belongs to it as one JSON document

@@ -6,13 +6,12 @@ use superstep_core::checkpoint::{Carried, Checkpointer};
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 
 use crate::amend::{self, Destination};
-use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::file::FileArgument;
+use crate::file::{FileArgument, WritableFile, wait};
 use crate::lines::{Short, nodes};
 use crate::page::{DIM, NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
-use crate::writable_file::{WritableFile, wait};
 
 /// Begin a branch at a checkpoint, or another thread with --name
 ///

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::called;
 use crate::page::{DIM, NAME, NOTE, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
 use crate::topology::{How, StoredGraph};
 

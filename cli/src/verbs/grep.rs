@@ -9,14 +9,13 @@ use superstep_core::checkpoint::{At, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_inspect::{Match, MatchPlace, Part, grep};
 
-use crate::answer::Answer;
 use crate::excerpt;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::Short;
 use crate::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::redaction::Redaction;
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};

@@ -12,11 +12,10 @@ use superstep_core::id::ThreadId;
 use superstep_core::state::SizeLimits;
 
 use crate::amend::thread_name;
-use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::file::FileArgument;
+use crate::file::{FileArgument, WritableFile, runs};
 use crate::page::{DIM, NAME, Page, plain, span};
-use crate::writable_file::{WritableFile, runs};
+use crate::screen::Answer;
 
 use super::export::without_secrets;
 

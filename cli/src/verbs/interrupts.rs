@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use superstep_core::id::ThreadId;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::Question;
 use crate::page::{DIM, ID, NAME, Page, plain, span};
 use crate::redaction::Redaction;
+use crate::screen::Answer;
 use crate::source::Source;
 
 /// List the open questions of all threads

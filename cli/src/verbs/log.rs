@@ -9,13 +9,13 @@ use superstep_core::checkpoint::{At, Source as Origin, Summary};
 use superstep_core::id::ThreadId;
 use superstep_inspect::lanes;
 
-use crate::answer::Answer;
+use crate::arguments::count;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::Line;
 use crate::lines::Known;
-use crate::number::count;
 use crate::page::Page;
+use crate::screen::Answer;
 use crate::source::Source;
 
 use self::nested::{Nested, Nesting};

@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use superstep_checkpoint::maintenance::{self, Migration};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{GOOD, NOTE, Page, span};
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 
 /// Bring a file of an older format to today's
 ///

@@ -5,14 +5,13 @@ use serde::Serialize;
 use superstep_core::checkpoint::{At, CheckpointName, Checkpointer, NamedCheckpoint, Naming, rfc3339};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::file::FileArgument;
+use crate::file::{FileArgument, WritableFile, wait};
 use crate::lines::Short;
 use crate::page::{DIM, NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::{CheckpointRef, Source};
 use crate::table::{Side, Table};
-use crate::writable_file::{WritableFile, wait};
 
 /// Give a checkpoint a name on its thread, or list the names that there are
 ///

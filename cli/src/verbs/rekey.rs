@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use superstep_checkpoint::maintenance::{self, Form, Rekeyed};
 
-use crate::answer::Answer;
+use crate::arguments::count;
 use crate::failure::Failure;
 use crate::file::FileArgument;
-use crate::number::count;
 use crate::page::{DIM, ID, NOTE, Page, plain, span};
+use crate::screen::Answer;
 
 /// Encrypt a file, give it other keys, or decrypt it
 ///

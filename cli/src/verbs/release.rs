@@ -5,13 +5,12 @@ use serde::Serialize;
 use superstep_core::checkpoint::CheckpointerExt;
 use superstep_core::id::ThreadId;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::file::FileArgument;
+use crate::file::{FileArgument, WritableFile, wait};
 use crate::json_shapes::Lease;
 use crate::page::{NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
-use crate::writable_file::{WritableFile, wait};
 
 /// Take a thread away from the run that holds it
 ///

@@ -12,7 +12,6 @@ use superstep_core::state::Schema;
 use superstep_inspect::Path;
 
 use super::log::source_name;
-use crate::answer::{Answer, escape_json};
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::{Effect, Lease, Line, Question};
@@ -20,6 +19,7 @@ use crate::lines::{Known, called};
 use crate::messages::Transcript;
 use crate::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::redaction::Redaction;
+use crate::screen::{Answer, escape_json};
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 

@@ -10,11 +10,11 @@ use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{LoggedWrite, SecretFields};
 use superstep_core::testing::Cassette;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::Page;
 use crate::redaction::Redaction;
+use crate::screen::Answer;
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::test_code::TestCode;

@@ -9,15 +9,14 @@ use superstep_core::checkpoint::{AskRecord, At, StoreError, Summary, ThreadSumma
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SecretFields;
 
-use crate::answer::Answer;
+use crate::arguments::count;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::input;
 use crate::json_shapes::Lease;
 use crate::lines::{Short, nodes};
-use crate::number::count;
 use crate::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::source::Source;
 use crate::table::{Cell, Side, Table};
 use crate::time::readable;

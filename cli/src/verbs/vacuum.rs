@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use superstep_checkpoint::maintenance::{self, Vacuumed};
 
-use crate::answer::Answer;
+use crate::arguments::count;
 use crate::failure::Failure;
 use crate::file::FileArgument;
-use crate::number::count;
 use crate::page::{DIM, NOTE, Page, plain, span};
+use crate::screen::Answer;
 
 /// Give the free pages of a file back
 ///

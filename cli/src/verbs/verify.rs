@@ -7,11 +7,10 @@ use serde::Serialize;
 use superstep_checkpoint::maintenance::{self, Finding, Verified};
 use superstep_core::id::ThreadId;
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::source::Source;
 
 /// Read everything that is in a file and tell what is wrong with it

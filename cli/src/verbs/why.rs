@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use superstep_inspect::{Via, Why as Reasons, why};
 
-use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::lines::{Short, called};
 use crate::page::{DIM, NAME, Page, plain, span};
+use crate::screen::Answer;
 use crate::source::Source;
 use crate::suggestion::did_you_mean;
 use superstep_core::checkpoint::Source as Origin;

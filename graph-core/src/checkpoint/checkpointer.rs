@@ -6,10 +6,10 @@ use core::any::Any;
 
 use async_trait::async_trait;
 
-use super::commit::{Commit, Committed};
+use super::commit::{Carried, Commit, Committed};
 use super::lease::{LeaseRecord, LeaseReply, LeaseRequest};
-use super::load::{At, Load};
-use super::name::Naming;
+use super::model::Loaded;
+use super::name::{CheckpointName, Naming};
 use super::scan::{Page, Scan};
 use super::store_error::StoreError;
 use super::watch::{Mark, Watch, poll};
@@ -165,5 +165,40 @@ pub trait Checkpointer: Any + Send + Sync {
     /// by other processes, can do it at a lower cost: over a network, one open request is enough.
     async fn watch(&self, watch: Watch) -> Result<Mark, StoreError> {
         poll(self, watch).await
+    }
+}
+
+/// The selection of a checkpoint of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The latest checkpoint.
+    Head,
+    /// The checkpoint with this id.
+    Id(CheckpointId),
+    /// The newest checkpoint for which this node is next, going back from the head.
+    Before(NodeName),
+    /// The checkpoint to which the thread gave this name.
+    Named(CheckpointName),
+}
+
+/// The answer to a request for a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// The thread has no checkpoint.
+    Missing,
+    /// The checkpoint is the one that the caller already has. This is its unfinished work.
+    Unchanged(Carried),
+    /// The checkpoint with its values and its unfinished work.
+    Whole(Box<Loaded>),
+}
+
+impl Load {
+    /// Returns the checkpoint, for a request without a known checkpoint.
+    #[must_use]
+    pub fn loaded(self) -> Option<Loaded> {
+        match self {
+            Self::Whole(loaded) => Some(*loaded),
+            Self::Missing | Self::Unchanged(_) => None,
+        }
     }
 }

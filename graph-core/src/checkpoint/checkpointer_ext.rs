@@ -2,12 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::checkpointer::Checkpointer;
+use super::checkpointer::{At, Checkpointer};
 use super::lease::{Acquired, Claim, LeaseRecord, LeaseReply, LeaseRequest};
-use super::load::At;
+use super::model::StepRecord;
 use super::name::NamedCheckpoint;
 use super::scan::{Page, PastScan, Scan, ThreadScan};
-use super::step_record::StepRecord;
 use super::store_error::StoreError;
 use super::work::{Answered, Answers, EffectWrite, Work};
 use super::{

@@ -8,7 +8,6 @@ mod names;
 mod pending;
 mod scan;
 mod store;
-mod writing;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -20,11 +19,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::commit::Outcome;
 use self::store::Store;
-use self::writing::Writing;
-use super::checkpointer::Checkpointer;
+use super::checkpointer::{At, Checkpointer, Load};
 use super::commit::{Commit, Committed};
 use super::lease::{LeaseRecord, LeaseReply, LeaseRequest};
-use super::load::{At, Load};
 use super::name::Naming;
 use super::record::Record;
 use super::scan::{Page, PastScan, Scan};
@@ -35,6 +32,7 @@ use super::{EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::state::SizeLimits;
 use async_trait::async_trait;
+use store::Writing;
 
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
 ///

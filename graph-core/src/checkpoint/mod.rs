@@ -26,9 +26,7 @@ mod commit;
 mod deletion;
 mod emitted;
 mod frontier;
-mod key_problem;
 mod lease;
-mod load;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
@@ -38,7 +36,6 @@ mod recorded;
 mod scan;
 pub(crate) mod secret_past;
 mod size;
-mod step_record;
 mod store_error;
 mod time;
 mod watch;
@@ -46,21 +43,19 @@ mod work;
 
 pub use amend::{Carrier, Onto};
 pub use around::Around;
-pub use checkpointer::Checkpointer;
+pub use checkpointer::{At, Checkpointer, Load};
 pub use checkpointer_ext::CheckpointerExt;
 pub use codec::{Fold, digest};
 pub use commit::{Carried, Commit, Committed};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};
 pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Positions};
-pub use key_problem::KeyProblem;
 pub use lease::{Acquired, Claim, LeaseRecord, LeaseReply, LeaseRequest, Standing};
-pub use load::{At, Load};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub(crate) use model::IDEMPOTENCY_KEY;
 pub use model::{
-    Checkpoint, GraphDescription, Handled, Loaded, RouteRecord, Seq, Source, Summary, TaskRecord,
+    Checkpoint, GraphDescription, Handled, Loaded, RouteRecord, Seq, Source, StepRecord, Summary, TaskRecord,
     ThreadSummary,
 };
 pub use name::{CheckpointName, InvalidName, NamedCheckpoint, Naming};
@@ -69,8 +64,7 @@ pub use recorded::Recorded;
 pub use scan::{Page, PastScan, Scan, ThreadScan};
 pub use secret_past::SecretPast;
 pub use size::StateSize;
-pub use step_record::StepRecord;
-pub use store_error::StoreError;
+pub use store_error::{KeyProblem, StoreError};
 pub use time::rfc3339;
 pub use watch::{Mark, Watch};
 pub use work::{

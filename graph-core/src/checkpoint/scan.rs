@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
+use super::checkpointer::At;
 use super::lease::LeaseRecord;
-use super::load::At;
+use super::model::StepRecord;
 use super::name::NamedCheckpoint;
-use super::step_record::StepRecord;
 use super::{AskRecord, Summary, ThreadSummary};
 use crate::id::{NodeName, ThreadId};
 

@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 
-use super::key_problem::KeyProblem;
 use super::name::CheckpointName;
 use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, ThreadId};
@@ -140,4 +139,44 @@ impl StoreError {
         let checkpoint = alloc::format!("{id}: it was pruned, and only its state is left");
         Self::NoCheckpoint { thread: thread.clone(), checkpoint }
     }
+}
+
+/// The reason why a file cannot be used with the given keys, or without keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyProblem {
+    /// The file is encrypted, and no keys were given.
+    #[error("is encrypted with the key {key}: open it with its keys")]
+    NoKeys {
+        /// The id of a key with which it is encrypted.
+        key: String,
+    },
+    /// Keys were given, but the file is not encrypted.
+    #[error("is not encrypted: open it without keys, or encrypt it first")]
+    NotEncrypted,
+    /// The given key differs from the key with the same id with which the file was encrypted.
+    #[error("was encrypted with another key {key} than the one given: give the one it was encrypted with")]
+    WrongKey {
+        /// The id of the key.
+        key: String,
+    },
+    /// The given keys lack one with which the file is encrypted.
+    #[error("needs the key {key}, which is not there: {reason}")]
+    Lacking {
+        /// The id of the key.
+        key: String,
+        /// The reason that the key provider gave.
+        reason: String,
+    },
+    /// Encrypting or decrypting the whole file was interrupted.
+    #[error(
+        "is encrypted in part only: do again what was interrupted, it goes on from there; or undo it, with the keys"
+    )]
+    Interrupted,
+    /// The file is encrypted and contains, or is about to contain, a store, which cannot be encrypted.
+    #[error("cannot be both encrypted and have a store: keep the store in a file of its own")]
+    Store,
+    /// The program was built without the feature that reads encrypted files.
+    #[error("is encrypted, and this program was built without the feature `encryption`")]
+    NotBuiltIn,
 }

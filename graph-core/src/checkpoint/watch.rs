@@ -2,8 +2,7 @@
 
 use alloc::format;
 
-use super::checkpointer::Checkpointer;
-use super::load::At;
+use super::checkpointer::{At, Checkpointer};
 use super::scan::{PastScan, Scan, ThreadScan};
 use super::store_error::StoreError;
 use crate::id::ThreadId;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::effect_question::{EffectAnswer, EffectQuestion};
+use super::effect::{EffectAnswer, EffectQuestion};
 use super::input::Item;
 use crate::state::{CodecError, FieldId, Json};
 

@@ -1,12 +1,13 @@
 //! Effects: actions of a node on the outside world, which are recorded so that they are not repeated.
 
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt::Display;
 use core::future::{Future, pending};
 
-use serde::Serialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::ambient::Ambient;
@@ -219,3 +220,32 @@ impl<S: State, C> FromTask<S, C> for Effects {
         node.uses_effects();
     }
 }
+
+/// The question about an effect that was started and has no recorded end: did it happen?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EffectQuestion {
+    /// The effect's name.
+    pub effect: String,
+    /// Its key; empty when it was run without one.
+    pub key: String,
+    /// Its idempotency key, by which the other side may know it.
+    pub idempotency_key: String,
+    /// How often it was started.
+    pub starts: u32,
+}
+
+/// The answer to an [`EffectQuestion`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EffectAnswer {
+    /// It happened, and this is its value. One that is not of the effect's type is asked for again.
+    Happened(serde_json::Value),
+    /// It did not happen, or may happen once more.
+    RunAgain,
+    /// The task is to fail.
+    Fail,
+}
+
+/// The argument number of questions about effects, which belong to no argument.
+pub(crate) const EFFECT_ARGUMENT: u32 = u32::MAX;

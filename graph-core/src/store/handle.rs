@@ -9,8 +9,7 @@ use core::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::access::AccessError;
-use super::backend::{Entry, Put, StoreBackend};
+use super::backend::{AccessError, Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
 #[cfg(feature = "tokio")]

@@ -1,7 +1,6 @@
 //! The store in memory.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map;
+use std::collections::{BTreeMap, btree_map};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,8 +10,7 @@ use alloc::vec::Vec;
 
 use async_trait::async_trait;
 
-use super::access::AccessError;
-use super::backend::{Entry, Put, StoreBackend};
+use super::backend::{AccessError, Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
 

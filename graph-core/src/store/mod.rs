@@ -18,7 +18,6 @@
 //! which they were made, and they remain if the superstep fails. A node that runs again writes again, which does no
 //! harm if each write replaces the whole value of its key.
 
-mod access;
 mod backend;
 mod handle;
 #[cfg(feature = "std")]
@@ -28,8 +27,7 @@ mod search;
 #[cfg(feature = "tokio")]
 mod unwritten;
 
-pub use access::AccessError;
-pub use backend::{Entry, Put, StoreBackend};
+pub use backend::{AccessError, Entry, Put, StoreBackend};
 #[cfg(feature = "std")]
 pub use handle::SystemClock;
 pub use handle::{Clock, Store};

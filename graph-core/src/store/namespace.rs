@@ -7,7 +7,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::access::AccessError;
+use super::backend::AccessError;
 
 /// A path of names, such as `["users", "ada"]`. A name may contain any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -9,8 +9,7 @@ use core::cmp::Ordering;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::access::AccessError;
-use super::backend::Entry;
+use super::backend::{AccessError, Entry};
 use super::namespace::Namespace;
 use crate::state::Json;
 

@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 
 use async_trait::async_trait;
 
-use super::access::AccessError;
-use super::backend::{Entry, Put, StoreBackend};
+use super::backend::{AccessError, Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
 

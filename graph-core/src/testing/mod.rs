@@ -52,7 +52,6 @@ mod file;
 mod journal;
 mod node;
 mod node_run;
-mod told;
 mod trace;
 mod turn;
 

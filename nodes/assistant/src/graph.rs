@@ -57,7 +57,9 @@ use crate::state::AssistantState;
 /// # }).unwrap();
 /// ```
 pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, BuildError> {
-    AssistantGraph::<()>::new(config).graph.compile()
+    // The limit of turns comes first: a turn with tools takes 3 supersteps, and recovery some 30 for a message.
+    let supersteps = u64::from(config.max_turns.get()) * 4 + 64;
+    Ok(AssistantGraph::<()>::new(config).graph.compile()?.recursion_limit(supersteps))
 }
 
 /// An [`assistant`] graph before it is compiled, to be extended.
@@ -86,7 +88,8 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
     /// Makes the nodes and wires them.
     pub fn new(config: AssistantConfig) -> Self {
         let config = Arc::new(config);
-        let mut graph = StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
+        let mut graph =
+            StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
         let gate = graph.node("gate", Gate::new(&config));
         let compact = graph.node("compact", Compact::new(&config));
         let turn = graph.node("turn", Turn::new(&config));
@@ -124,3 +127,6 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         Self { graph, gate, compact, turn, recover, tools, finish }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep_core::id::ThreadId;
+use superstep_core::node::TaskInfo;
 use superstep_core::run::CancellationToken;
 
 /// Stops turns of sessions while they run, such as when a person presses Esc. Clones share the sessions.
@@ -34,17 +35,28 @@ impl Interrupts {
         }
     }
 
-    /// Returns the token that stops the turn of a session. It lives until the turn is stopped or
-    /// [forgotten](Self::forget).
-    pub(crate) fn of(&self, session: &ThreadId) -> CancellationToken {
+    /// Returns the token that stops the turn of the task's session. It lives until the turn is stopped, or the run
+    /// [ends](Self::end).
+    pub(crate) fn of(&self, task: &TaskInfo) -> CancellationToken {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.entry(session.clone()).or_default().clone()
+        tokens.entry(session(task)).or_default().clone()
     }
 
-    /// Forgets a session whose run ends.
-    pub(crate) fn forget(&self, session: &ThreadId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    /// Forgets the session of a task with which the run ends.
+    pub(crate) fn end(&self, task: &TaskInfo) {
+        if !task.thread().is_below() {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(task.thread());
+        }
     }
+}
+
+/// Returns the session that a task belongs to: sub-agents run on threads below that of the session.
+fn session(task: &TaskInfo) -> ThreadId {
+    let mut session = task.thread().clone();
+    while let Some(above) = session.above() {
+        session = above;
+    }
+    session
 }
 
 impl fmt::Debug for Interrupts {

@@ -3,11 +3,28 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`assistant()`], [`AssistantConfig`], [`AssistantState`] | the graph, its configuration and its state |
+//! | [`budget`] | limits on tokens, money and time |
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
+//! | [`node`] | the routes of the nodes |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+// The derives name the framework `superstep`, as users do.
+extern crate superstep_core as superstep;
+
+pub mod budget;
+mod config;
 pub mod exit;
+mod graph;
+mod interrupts;
+pub mod node;
 pub mod recovery;
+mod state;
+
+pub use config::AssistantConfig;
+pub use graph::{AssistantGraph, assistant};
+pub use interrupts::Interrupts;
+pub use state::{AssistantState, AssistantStateUpdate, TurnFailure};

@@ -25,8 +25,6 @@
 #[cfg(test)]
 extern crate superstep_core as superstep;
 
-#[cfg(feature = "http")]
-mod bearer_token;
 mod child;
 mod command;
 mod connection;
@@ -45,8 +43,6 @@ mod transport;
 #[cfg(feature = "http")]
 mod url;
 
-#[cfg(feature = "http")]
-pub use bearer_token::BearerToken;
 pub use command::McpCommand;
 pub use endpoint::{McpEndpoint, McpStream};
 pub use error::McpError;
@@ -56,6 +52,8 @@ pub use options::McpOptions;
 pub use serve::HttpAccess;
 pub use serve::{GraphTool, McpService, ServeError};
 pub use server::McpServer;
+#[cfg(feature = "http")]
+pub use url::BearerToken;
 #[cfg(feature = "http")]
 pub use url::McpUrl;
 

@@ -32,9 +32,7 @@ extern crate superstep_core as superstep;
 mod anthropic;
 mod api_key;
 mod base_url;
-mod error;
 mod http_error;
-mod names;
 mod openai;
 mod openai_chat;
 mod openai_embedder;
@@ -45,18 +43,15 @@ mod reply_stream;
 mod sendable;
 mod sse;
 mod tool_schema;
-#[cfg(test)]
-mod transcripts;
 mod transport;
 mod transport_options;
-mod wording;
 
 pub use anthropic::{Anthropic, Caching, Thinking};
 pub use api_key::ApiKey;
-pub use error::ProviderError;
 pub use openai_chat::{InstructionRole, OpenAiChat, OutputLimit};
 pub use openai_embedder::OpenAiEmbedder;
 pub use openai_responses::{OpenAiResponses, Reasoning};
+pub use transport_options::ProviderError;
 pub use transport_options::TransportOptions;
 
 #[cfg(test)]

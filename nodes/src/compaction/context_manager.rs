@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::units::units;
+use super::compaction_plan::units;
 use super::view::{covered_question, in_force, last_summary, view};
 use super::{Compaction, CompactionPlan, KeyInformation};
 use crate::message::{Message, MessageId};

@@ -36,7 +36,6 @@ mod compaction_plan;
 mod compaction_record;
 mod context_manager;
 mod key_information;
-mod units;
 mod view;
 
 pub use compaction_plan::{CompactionPlan, Unaccepted};

@@ -27,15 +27,13 @@
 
 #[cfg(feature = "configuration-files")]
 mod dotenv;
-mod error;
-mod key;
-mod origin;
+
 #[cfg(test)]
 mod tests;
 mod values;
 
-pub use error::ConfigurationError;
-pub(crate) use key::read_into;
-pub use key::{Configurable, Key};
-pub use origin::Origin;
 pub use values::Configuration;
+pub use values::ConfigurationError;
+pub use values::Origin;
+pub(crate) use values::read_into;
+pub use values::{Configurable, Key};

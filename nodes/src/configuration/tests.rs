@@ -1,4 +1,4 @@
-use super::key::read_into;
+use super::values::read_into;
 use super::*;
 
 #[derive(Clone, Debug, Default, PartialEq)]

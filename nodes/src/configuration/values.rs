@@ -1,4 +1,4 @@
-//! Values for settings, source by source.
+//! Settings of a type, with the source of each value.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "configuration-files")]
@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::fmt;
 #[cfg(feature = "configuration-files")]
 use std::path::Path;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 #[cfg(feature = "configuration-files")]
 use super::dotenv;
-use super::{Configurable, ConfigurationError, Key, Origin};
 
 /// Settings that are read source by source: later sources override earlier ones. The usual order is a file, `.env`, the
 /// environment, so that the environment has the last word; see the [module](super).
@@ -210,5 +211,120 @@ impl<S: Configurable> fmt::Display for Configuration<S> {
             writeln!(f, "{name:names$}  {value:values$}  {origin}")?;
         }
         Ok(())
+    }
+}
+
+/// A type of settings, whose defaults are those of the type.
+pub trait Configurable: Default + 'static {
+    /// The settings, in the order in which they are shown.
+    const KEYS: &'static [Key<Self>];
+
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// When two values do not fit together: the name of the key that is to be changed, and a description of its allowed
+    /// values.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+}
+
+/// One thing that can be set.
+pub struct Key<S> {
+    /// The name: that of a variable, and in small letters that in a file.
+    pub name: &'static str,
+    /// A description of the allowed values.
+    pub allowed: &'static str,
+    /// Reads it; nothing if it may not be that.
+    pub read: fn(&mut S, &str) -> Option<()>,
+    /// Shows it, in a form that can be read.
+    pub show: fn(&S) -> String,
+}
+
+impl<S> fmt::Debug for Key<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key")
+            .field("name", &self.name)
+            .field("allowed", &self.allowed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads a value into its place, if it has the form and is one of those that may be.
+pub(crate) fn read_into<T: FromStr>(place: &mut T, text: &str, may_be: impl Fn(&T) -> bool) -> Option<()> {
+    *place = text.parse().ok().filter(may_be)?;
+    Some(())
+}
+
+/// The source of a setting's value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The setting has its default value.
+    #[default]
+    Default,
+    /// A file.
+    File(PathBuf),
+    /// The environment.
+    Environment,
+    /// The program.
+    Code,
+    /// A name that a program gives, such as `the profile canary`.
+    Named(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("the defaults"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment => f.write_str("the environment"),
+            Self::Code => f.write_str("the program"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+/// An error in settings. No setting has been applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigurationError {
+    /// A value is not one that the setting may have; for a default, because of the other settings.
+    #[error("{key} is `{value}` {}; say {allowed}", standing(origin))]
+    Value {
+        /// The setting.
+        key: String,
+        /// The refused value.
+        value: String,
+        /// The source of the value.
+        origin: Origin,
+        /// A description of the allowed values.
+        allowed: String,
+    },
+    /// A file sets something that cannot be set.
+    #[error("`{key}` in {origin} is no setting; there are {known}")]
+    Unknown {
+        /// The name in the file.
+        key: String,
+        /// The file.
+        origin: Origin,
+        /// The names of the settings.
+        known: String,
+    },
+    /// A file cannot be read.
+    #[error("the settings in {} cannot be read: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        reason: String,
+    },
+}
+
+/// Describes where a refused value is set. A default is set nowhere: the text says that the setting has to be set, too,
+/// as another setting made the default invalid.
+fn standing(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "by default, and has to be set, too".to_owned(),
+        origin => format!("in {origin}"),
     }
 }

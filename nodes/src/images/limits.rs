@@ -1,6 +1,7 @@
-//! The limits on the size of pictures.
+//! The limits on the size of pictures, and the errors of preparing one.
 
-use super::ImageError;
+use std::io;
+use std::path::PathBuf;
 
 /// The limits on the size of a decoded picture: a small file may declare more pixels than fit into memory.
 ///
@@ -42,4 +43,54 @@ impl ImageLimits {
         let what = format!("it has {width} by {height} pixels, and {allowed} are allowed");
         Err(ImageError::TooLarge { what })
     }
+}
+
+/// An error of preparing a picture for a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// It is none of a kind that can be read. Convert it.
+    #[error("it is no JPEG, PNG, GIF or WebP")]
+    NotAnImage,
+    /// The data begins like an image, but cannot be decoded.
+    #[error("it cannot be decoded: {reason}")]
+    Broken {
+        /// A description of the error.
+        reason: String,
+    },
+    /// It is larger than the [limits](super::ImageLimits) allow; nothing of it was decoded. Make it smaller, or allow
+    /// more.
+    #[error("it is too large: {what}")]
+    TooLarge {
+        /// The size that is too large, and the limit.
+        what: String,
+    },
+}
+
+/// An error of preparing the picture in a file for a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageFileError {
+    /// There is no such file.
+    #[error("there is no image `{}`", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("the image `{}` cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The content of the file cannot be used.
+    #[error("the image `{}` cannot be used: {source}", path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: ImageError,
+    },
 }

@@ -7,12 +7,8 @@
 //! A model is sent only the picture that it looks at: large pictures are made smaller, and a camera's notes beside the
 //! picture, such as the place where it was taken, are left out.
 
-mod error;
 mod limits;
 mod preparation;
-mod prepared;
 
-pub use error::{ImageError, ImageFileError};
-pub use limits::ImageLimits;
-pub use preparation::ImagePreparation;
-pub use prepared::PreparedImage;
+pub use limits::{ImageError, ImageFileError, ImageLimits};
+pub use preparation::{ImagePreparation, PreparedImage};

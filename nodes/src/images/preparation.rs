@@ -1,14 +1,18 @@
 //! The preparation of pictures for models.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
-use super::{ImageError, ImageFileError, ImageLimits, PreparedImage};
+use super::{ImageError, ImageFileError, ImageLimits};
+use crate::message::{Detail, Image};
 
 /// The preparation of a picture for a model: turned as its camera was held, in RGB, not larger than is of use, and as a
 /// JPEG.
@@ -168,6 +172,45 @@ fn fault(error: image::ImageError) -> ImageError {
         }
         image::ImageError::Unsupported(_) => ImageError::NotAnImage,
         error => ImageError::Broken { reason: error.to_string() },
+    }
+}
+
+/// A picture as a model is sent it: a JPEG in RGB.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PreparedImage {
+    pub(super) jpeg: Vec<u8>,
+    pub(super) width: u32,
+    pub(super) height: u32,
+}
+
+impl PreparedImage {
+    /// The media type of all of them.
+    pub const MEDIA_TYPE: &'static str = "image/jpeg";
+
+    /// Returns the bytes of the JPEG.
+    pub fn jpeg(&self) -> &[u8] {
+        &self.jpeg
+    }
+
+    /// Returns the width and the height, in pixels.
+    pub const fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// Makes the part of a message, at which a model is to look so closely.
+    pub fn to_image(&self, detail: Detail) -> Image {
+        Image::base64(Self::MEDIA_TYPE, STANDARD.encode(&self.jpeg)).with_detail(detail)
+    }
+}
+
+impl fmt::Debug for PreparedImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut image = f.debug_struct("PreparedImage");
+        image
+            .field("width", &self.width)
+            .field("height", &self.height)
+            .field("bytes", &self.jpeg.len())
+            .finish()
     }
 }
 

@@ -32,22 +32,19 @@
 
 mod content;
 mod conversation;
-mod id;
 mod kinds;
 mod log;
 #[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod message;
 mod pairing;
 mod part;
-mod tool_call;
 
 pub use content::Content;
 pub use conversation::{Conversation, NO_RESULT};
-pub use id::MessageId;
-pub use kinds::{AiMessage, HumanMessage, SystemMessage, ToolMessage};
+pub use kinds::{AiMessage, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage, ToolStatus};
 pub use log::MessageLog;
 pub use message::Message;
-pub(crate) use pairing::open_positions;
+#[doc(hidden)]
+pub use pairing::open_calls;
 pub use pairing::unanswered_tool_calls;
 pub use part::{Detail, Image, ImageSource, Native, Origin, Part, Thinking};
-pub use tool_call::{ToolCall, ToolStatus};

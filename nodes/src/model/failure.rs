@@ -69,6 +69,7 @@ impl StopReason {
             | Self::StopSequence
             | Self::Refusal
             | Self::Pause
+            | Self::Interrupted
             | Self::Other(_) => None,
         }
     }

@@ -3,22 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::route::Route;
 use superstep_core::state::{Field, State};
 
-use super::CallCost;
-use super::agent_next::AgentNext;
 use super::conversation::{correction, ends_with_response, shown};
-use super::conversation_length::ConversationLength;
+use super::events::{ConversationLength, Reasoning};
 use super::fields::{CompactionsField, MessagesField, all, appended, turn_of};
 use super::model_calls::ModelCalls;
-use super::reasoning::Reasoning;
-use super::streaming;
 use super::tally::{Tallies, Tally};
 use super::tool_runner::{Answer, ToolRunner, ToolTask};
 use super::tools::Tools;
-use super::turn_evaluation::TurnEvaluation;
+use super::turn_judgements::TurnEvaluation;
+use super::{CallCost, streaming};
 use crate::compaction;
 use crate::message::{AiMessage, Message, MessageId};
 use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason, ToolChoice, Usage};
@@ -339,12 +338,7 @@ fn at_limit(limit: u32) -> String {
 }
 
 /// Answers the calls that are not run, which are those from this position on, with the reason.
-pub(super) fn skipped(
-    said: &AiMessage,
-    from: usize,
-    reason: &str,
-    id: impl Fn(usize) -> MessageId,
-) -> Vec<Message> {
+pub fn skipped(said: &AiMessage, from: usize, reason: &str, id: impl Fn(usize) -> MessageId) -> Vec<Message> {
     let answer = |(position, call)| Message::tool_error(id(position), call, reason);
     said.tool_calls.iter().enumerate().skip(from).map(answer).collect()
 }
@@ -380,4 +374,15 @@ impl<S: State> fmt::Debug for Agent<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Agent").field("model", &self.model.name()).finish_non_exhaustive()
     }
+}
+
+/// The next step after an [`Agent`](super::Agent).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentNext {
+    /// The model asks for tools, and there are iterations left to use their results. This is also the next step if a
+    /// limit cut the reply off: then the calls are answered already, by an error with that reason, and nothing is run.
+    RunTools,
+    /// The model responded; or it asked for tools at the limit, and they are not run.
+    Respond,
 }

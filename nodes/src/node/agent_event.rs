@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep_core::run::{EventKind, RunEvent};
 
-use super::reasoning::Reasoning;
+use super::events::Reasoning;
 use super::tool_runner;
 use crate::tool::{ToolEvent, ToolEventKind};
 

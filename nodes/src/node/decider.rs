@@ -3,19 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::route::Route;
 use superstep_core::state::{Field, State};
 
-use super::candidates::candidates;
-use super::complete::is_complete;
-use super::conversation::{last_response, shown};
-use super::decider_next::DeciderNext;
+use super::conversation::{is_complete, last_response, shown};
 use super::fields::{MessagesField, all, appended, turn_of};
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
-use super::turn_evaluation::TurnEvaluation;
-use super::turn_ranking::TurnRanking;
+use super::turn_judgements::{TurnEvaluation, TurnRanking, candidates};
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest};
 use crate::prompt::DeciderPrompt;
@@ -175,4 +173,14 @@ impl<S: State> fmt::Debug for Decider<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Decider")
     }
+}
+
+/// The next step after a [`Decider`](super::Decider).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeciderNext {
+    /// The response is complete, or there are no iterations left.
+    Finish,
+    /// Another iteration may give a complete response.
+    Iterate,
 }

@@ -12,8 +12,7 @@ use super::fields::{MessagesField, all, turn_of};
 use super::judge::judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
-use super::turn_evaluation::TurnEvaluation;
-use super::unjudged::Unjudged;
+use super::turn_judgements::{TurnEvaluation, Unjudged};
 use crate::model::{ChatModel, Purpose, RoughTokens, TokenCounter};
 use crate::prompt::{EvaluatorPrompt, Evidence};
 

@@ -1,9 +1,8 @@
-//! Helpers for the fields of a state, shared by the nodes.
+//! The fields of a state that nodes read and write.
 
 use superstep_core::reducer::LogWrite;
 use superstep_core::state::{Field, IntoWrite, State, StateUpdate};
 
-use super::OptionalText;
 use crate::compaction::Compaction;
 use crate::message::{Message, MessageLog};
 
@@ -34,4 +33,51 @@ pub(super) fn appended(messages: Vec<Message>) -> LogWrite<Message> {
 /// Returns the turn of a state; a state that counts none has one turn.
 pub(super) fn turn_of<S: State>(turn: Option<&Field<S, u32>>, state: &S) -> u32 {
     turn.map_or(1, |turn| *turn.get(state))
+}
+
+/// A text of a state, or one that is not there yet.
+pub trait OptionalText: Send + Sync + 'static {
+    /// Returns the text, if it is there.
+    fn get(&self) -> Option<&str>;
+}
+
+impl OptionalText for String {
+    fn get(&self) -> Option<&str> {
+        Some(self)
+    }
+}
+
+impl OptionalText for Option<String> {
+    fn get(&self) -> Option<&str> {
+        self.as_deref()
+    }
+}
+
+/// A count of a state, or one that is not there yet, which is 0.
+pub trait OptionalCount: Send + Sync + 'static {
+    /// Makes a count.
+    fn of(count: u32) -> Self;
+
+    /// Returns the count.
+    fn get(&self) -> u32;
+}
+
+impl OptionalCount for u32 {
+    fn of(count: u32) -> Self {
+        count
+    }
+
+    fn get(&self) -> u32 {
+        *self
+    }
+}
+
+impl OptionalCount for Option<u32> {
+    fn of(count: u32) -> Self {
+        Some(count)
+    }
+
+    fn get(&self) -> u32 {
+        self.unwrap_or(0)
+    }
 }

@@ -44,68 +44,47 @@
 mod agent;
 mod agent_callbacks;
 mod agent_event;
-mod agent_next;
-mod call_cost;
-mod candidates;
 mod compact;
-mod complete;
 mod conversation;
-mod conversation_length;
 mod decider;
-mod decider_next;
 mod evaluator;
+mod events;
 mod fields;
 mod judge;
-mod llm_calls;
-mod model_call;
 mod model_calls;
-mod model_chunk;
-mod optional;
 mod ranker;
-mod reasoning;
 mod refine;
 mod router;
 mod streaming;
 mod tally;
-mod tool_run;
 mod tool_runner;
 mod tool_sessions;
 mod tools;
-mod turn_evaluation;
-mod turn_ranking;
-mod unjudged;
+mod turn_judgements;
 mod use_tools;
-mod use_tools_next;
 mod verify;
-mod verify_next;
 
-pub use agent::Agent;
+pub use agent::{Agent, AgentNext};
 pub use agent_callbacks::AgentCallbacks;
 pub use agent_event::AgentEvent;
-pub use agent_next::AgentNext;
-pub use call_cost::CallCost;
 pub use compact::Compact;
-pub use complete::{MIN_RESPONSE_CHARS, is_complete};
-pub use conversation_length::ConversationLength;
-pub use decider::Decider;
-pub use decider_next::DeciderNext;
+pub use conversation::{MIN_RESPONSE_CHARS, is_complete};
+pub use decider::{Decider, DeciderNext};
 pub use evaluator::Evaluator;
-pub use fields::{CompactionsField, MessagesField};
-pub use llm_calls::LlmCalls;
-pub use model_call::ModelCall;
-pub use model_chunk::ModelChunk;
-pub use optional::{OptionalCount, OptionalText};
+pub use events::{ConversationLength, ModelCall, ModelChunk, Reasoning, ToolRun};
+pub use fields::{CompactionsField, MessagesField, OptionalCount, OptionalText};
 pub use ranker::Ranker;
-pub use reasoning::Reasoning;
 pub use refine::{Refine, Refinement};
 pub use router::{RoutedBy, Router, Routing};
-pub use tally::Tally;
-pub use tool_run::ToolRun;
+pub use tally::{CallCost, LlmCalls, Tally};
 pub use tools::Tools;
-pub use turn_evaluation::TurnEvaluation;
-pub use turn_ranking::TurnRanking;
-pub use unjudged::Unjudged;
-pub use use_tools::UseTools;
-pub use use_tools_next::UseToolsNext;
-pub use verify::Verify;
-pub use verify_next::VerifyNext;
+pub use turn_judgements::{TurnEvaluation, TurnRanking, Unjudged};
+pub use use_tools::{UseTools, UseToolsNext};
+pub use verify::{Verify, VerifyNext};
+
+#[doc(hidden)]
+pub use self::{
+    agent::skipped,
+    model_calls::ModelCalls,
+    tool_runner::{ToolRunner, ToolTask},
+};

@@ -7,14 +7,11 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::state::{Field, State};
 
-use super::candidates::candidates;
 use super::fields::{MessagesField, all, turn_of};
 use super::judge::judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
-use super::turn_evaluation::TurnEvaluation;
-use super::turn_ranking::TurnRanking;
-use super::unjudged::Unjudged;
+use super::turn_judgements::{TurnEvaluation, TurnRanking, Unjudged, candidates};
 use crate::model::{ChatModel, Purpose};
 use crate::prompt::RankerPrompt;
 

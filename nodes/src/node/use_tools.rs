@@ -5,8 +5,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::route::Route;
 use superstep_core::state::{Field, State};
 
 use super::agent::{CUT_OFF, skipped};
@@ -15,7 +17,6 @@ use super::fields::{MessagesField, all, appended};
 use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
 use super::tool_runner::{self, ToolRunner, ToolTask};
-use super::use_tools_next::UseToolsNext;
 use crate::compaction::{Compaction, view};
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
@@ -237,6 +238,16 @@ impl<S: State> fmt::Debug for UseTools<S> {
             .field("tools", &self.runner)
             .finish_non_exhaustive()
     }
+}
+
+/// The next step after a [`UseTools`](super::UseTools).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UseToolsNext {
+    /// The model asks for no more tools, or there are no rounds left.
+    Done,
+    /// The model failed after tools had run: their results are kept, and the node is to be visited again.
+    Again,
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::route::Route;
 use superstep_core::state::{Field, FieldId, State};
 
 use super::conversation::last_response;
@@ -12,7 +14,6 @@ use super::fields::{MessagesField, Read, all, turn_of};
 use super::judge::judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
-use super::verify_next::VerifyNext;
 use super::{OptionalCount, OptionalText};
 use crate::model::{ChatModel, StopReason};
 use crate::verification::{
@@ -265,6 +266,16 @@ impl<S: State> fmt::Debug for Verify<S> {
         node.field("judge", &self.judge.as_ref().map(|judge| judge.name()));
         node.field("verifier", &self.verifier).finish_non_exhaustive()
     }
+}
+
+/// The next step after a [`Verify`](super::Verify).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyNext {
+    /// The response is given: it was accepted, it could not be judged, or there can be no other one.
+    Finish,
+    /// The response was refused, and another one may be better.
+    Refine,
 }
 
 #[cfg(test)]

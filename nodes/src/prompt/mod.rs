@@ -27,9 +27,7 @@
 //! # });
 //! ```
 
-mod candidate;
 mod decider;
-mod error;
 mod evaluator;
 mod evidence;
 mod material;
@@ -39,16 +37,15 @@ mod summary;
 mod verifier;
 mod xml;
 
-pub use candidate::Candidate;
 pub use decider::DeciderPrompt;
-pub use error::ReplyError;
 pub use evaluator::EvaluatorPrompt;
 pub use evidence::Evidence;
 pub(crate) use evidence::fit;
+pub use material::ReplyError;
 #[doc(hidden)]
 pub use material::material;
 pub(crate) use material::without_fence;
-pub use ranker::RankerPrompt;
+pub use ranker::{Candidate, RankerPrompt};
 pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};
 pub use verifier::VerifierPrompt;

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, ReplyError, material};
-use crate::Ranking;
+use super::{ReplyError, material};
 use crate::message::MessageId;
 use crate::model::{ModelReply, ModelRequest, OutputFormat, Purpose};
+use crate::{Evaluation, Ranking};
 
 /// Asks a model to compare the latest response with the earlier ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,17 @@ impl RankerPrompt {
         }
         Ok(ranking)
     }
+}
+
+/// A response that is compared with others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// The iteration that gave the response.
+    pub iteration: u32,
+    /// The response.
+    pub response: String,
+    /// The evaluation, if there is one.
+    pub evaluation: Option<Evaluation>,
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroUsize;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::schedule::Schedule;
-use super::{Concurrency, ExecutionPolicy};
 
 /// Runs calls as a policy allows, and gives their results in the order of the calls, whatever order they end in.
 ///
@@ -106,6 +106,43 @@ impl<'a, T: Send + 'a> Execution<'a, T> {
 impl<T> fmt::Debug for Execution<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Execution").field("schedule", &self.schedule).finish_non_exhaustive()
+    }
+}
+
+/// The concurrency of a call: beside others, or alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concurrency {
+    /// It may run beside others that are safe, too.
+    Safe,
+    /// It runs alone.
+    Alone,
+}
+
+/// The policy on the calls that run at the same time. Under every policy calls begin in their order, and their results
+/// are returned in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExecutionPolicy {
+    /// Each call begins when the one before it has ended.
+    Sequential,
+    /// Calls that are [`Concurrency::Safe`] run at the same time. A call begins if nothing runs, or if it is safe and
+    /// so are all that run; never before one that waits.
+    ParallelSafe {
+        /// The maximum number of calls that run at the same time.
+        at_most: NonZeroUsize,
+    },
+}
+
+impl ExecutionPolicy {
+    /// Up to ten safe calls at the same time.
+    pub const PARALLEL_SAFE: Self =
+        Self::ParallelSafe { at_most: NonZeroUsize::new(10).expect("ten is not zero") };
+}
+
+impl Default for ExecutionPolicy {
+    /// [`ExecutionPolicy::PARALLEL_SAFE`].
+    fn default() -> Self {
+        Self::PARALLEL_SAFE
     }
 }
 

@@ -36,17 +36,13 @@
 mod attribute_tests;
 mod context;
 mod cut;
-mod effect;
 mod error;
 mod event;
 mod execution;
-mod execution_policy;
 mod failure;
 mod input_schema;
-mod invalid_input;
 mod output;
 mod permission;
-mod permission_policy;
 mod prepared_call;
 #[cfg(test)]
 mod probe;
@@ -54,33 +50,28 @@ mod registry;
 mod result;
 mod schedule;
 mod session;
-mod spec;
 #[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod tool;
 mod typed;
 
-pub use context::ToolContext;
-pub use effect::ToolEffect;
-pub use error::ToolError;
-pub use event::{ToolEvent, ToolEventKind};
-pub use execution::Execution;
-pub use execution_policy::{Concurrency, ExecutionPolicy};
-pub use failure::ToolFailure;
-pub use invalid_input::InvalidInput;
-pub use output::{IntoToolOutput, ToolOutput};
-pub use permission::{Permission, PermissionMatcher};
-pub use permission_policy::{
-    AllowReadOnly, AllowUnlessAsked, PermissionDecision, PermissionPolicy, PermissionRequest,
+pub use self::context::ToolContext;
+pub use self::error::ToolError;
+pub use self::event::{ToolEvent, ToolEventKind};
+pub use self::execution::{Concurrency, Execution, ExecutionPolicy};
+pub use self::failure::ToolFailure;
+pub use self::output::{IntoToolOutput, ToolOutput};
+pub use self::permission::{
+    AllowReadOnly, AllowUnlessAsked, Permission, PermissionDecision, PermissionMatcher, PermissionPolicy,
+    PermissionRequest,
 };
-pub use prepared_call::PreparedCall;
-pub use registry::{RegistryError, ToolRegistry};
-pub use result::{ToolOutcome, ToolResult};
-pub use session::ToolSession;
-pub use spec::ToolSpec;
-pub use tool::{DEFAULT_MAX_RESULT_CHARS, DEFAULT_TIMEOUT, Tool};
-pub use typed::TypedTool;
+pub use self::prepared_call::PreparedCall;
+pub use self::registry::{RegistryError, ToolRegistry};
+pub use self::result::{ToolOutcome, ToolResult};
+pub use self::session::ToolSession;
+pub use self::tool::{DEFAULT_MAX_RESULT_CHARS, DEFAULT_TIMEOUT, InvalidInput, Tool, ToolEffect, ToolSpec};
+pub use self::typed::TypedTool;
 #[doc(hidden)]
-pub use typed::schema_of;
+pub use self::typed::schema_of;
 
 /// Checks whether a schema is one that inputs can be checked against, or says what is wrong with it.
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::input_schema::InputSchema;
-use super::permission_policy::AllowUnlessAsked;
+use super::permission::AllowUnlessAsked;
 use super::{
     PermissionPolicy, PreparedCall, Tool, ToolContext, ToolError, ToolResult, ToolSession, ToolSpec,
 };

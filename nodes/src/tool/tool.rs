@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    InvalidInput, Permission, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult,
-};
+use super::{Permission, PermissionMatcher, ToolContext, ToolFailure, ToolOutput, ToolResult};
 
 /// An action that a model may ask for.
 ///
@@ -169,6 +169,57 @@ pub const DEFAULT_MAX_RESULT_CHARS: usize = 50_000;
 
 /// The default for the maximum duration of a call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The effect of a tool call on the world.
+///
+/// A finished call is never repeated: its outcome is recorded. The effect matters for calls that a crash cut short, as
+/// it is not known whether they happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolEffect {
+    /// It looks and changes nothing: it may run again. A [`TypedTool`](super::TypedTool) of this kind also runs beside
+    /// other such calls.
+    ReadOnly,
+    /// Twice is as good as once: it may run again.
+    Idempotent,
+    /// It changes something each time: it is never run again without a person's consent. This is the default, as it is
+    /// the safe guess.
+    #[default]
+    Changes,
+}
+
+impl ToolEffect {
+    /// Tells whether a call of unknown outcome may simply run again.
+    pub const fn may_repeat(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::Idempotent)
+    }
+}
+
+/// The whole description of a tool that a model gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolSpec {
+    /// The name the model calls it by.
+    pub name: String,
+    /// The purpose of the tool, and when to use it.
+    pub description: String,
+    /// The JSON Schema of its input.
+    pub input_schema: Value,
+}
+
+/// The error of an input that a tool does not take, in words for the model that made it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct InvalidInput {
+    /// A description of the error, and of a valid input.
+    pub reason: String,
+}
+
+impl InvalidInput {
+    /// Makes one with this reason.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,6 @@
 //! | `RegexRule` | if a regular expression is found in it, or is not, with the feature `schema-validation` |
 //! | `CommandRule` | if a program that reads it ends well, with the feature `command-rule` |
 
-mod criterion;
 mod judgement;
 mod mode;
 mod output_verifier;
@@ -30,11 +29,9 @@ mod rule;
 mod score;
 mod submission;
 mod verdict;
-mod verification_record;
 mod verification_result;
 
-pub use criterion::VerificationCriterion;
-pub use judgement::{Finding, Judgement};
+pub use judgement::{Finding, Judgement, VerificationCriterion};
 pub use mode::{UnknownMode, VerificationMode};
 pub use output_verifier::{OnJudgeError, OutputVerifier};
 #[cfg(feature = "command-rule")]
@@ -45,8 +42,7 @@ pub use rule::{InvalidRule, RegexRule, SchemaRule};
 pub use score::{NoScore, Score};
 pub use submission::Submission;
 pub use verdict::{Verdict, WhyUnverified};
-pub use verification_record::Verification;
-pub use verification_result::{VerificationResult, VerifiedBy};
+pub use verification_result::{Verification, VerificationResult, VerifiedBy};
 
 #[cfg(test)]
 mod tests;

@@ -67,7 +67,6 @@ mod http_error;
 mod image;
 mod pacing;
 mod playback;
-mod quirk;
 mod received;
 mod reply;
 mod request_value;
@@ -76,19 +75,14 @@ mod said;
 mod schema;
 mod server;
 mod sse;
-mod stop;
-mod usage;
 mod vendor_error;
 
 pub use endpoint::Endpoint;
 pub use http_error::HttpError;
 pub use pacing::Pacing;
-pub use quirk::Quirk;
 pub use received::{Delivery, Received};
-pub use reply::Reply;
+pub use reply::{Quirk, Reply, Stop, Usage};
 pub use server::{MockServer, MockServerBuilder};
-pub use stop::Stop;
-pub use usage::Usage;
 
 #[cfg(test)]
 mod tests;

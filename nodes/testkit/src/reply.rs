@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::said::{BreakOff, Part, Said};
 use super::vendor_error::VendorError;
-use super::{HttpError, Pacing, Quirk, Stop, Usage};
+use super::{HttpError, Pacing};
 
 /// An answer of the mock server: a model's reply, an error, or raw bytes.
 ///
@@ -242,4 +242,106 @@ impl From<&str> for Reply {
     fn from(text: &str) -> Self {
         Self::text(text)
     }
+}
+
+/// The reason for which an answer ends, in the words of each vendor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The model has said what it had to say.
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// It was cut off at the most tokens that the request allows.
+    MaxTokens,
+    /// It came to a text at which it was to stop. Only Anthropic tells which.
+    StopSequence(String),
+    /// It is to be asked to go on. OpenAI has no word for it and tells an end.
+    Pause,
+    /// It declines, or a filter does.
+    Refusal,
+    /// It was cut off at the end of its context window. OpenAI tells it as [`MaxTokens`](Self::MaxTokens).
+    ContextWindow,
+    /// It failed after the answer had begun: an error event, or `response.failed`.
+    Failed {
+        /// The code of the error with OpenAI, its type with the other vendors.
+        code: String,
+        /// The message of the error.
+        message: String,
+    },
+}
+
+/// The tokens of an answer, which the server tells and does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) cache_read: u64,
+    pub(super) cache_written: u64,
+    pub(super) reasoning: u64,
+}
+
+impl Usage {
+    /// Tokens of the input that were neither read from a cache nor written to one, and tokens of the output.
+    pub fn new(input: u64, output: u64) -> Self {
+        Self { input, output, cache_read: 0, cache_written: 0, reasoning: 0 }
+    }
+
+    /// Says how many more tokens of the input were read from a cache.
+    #[must_use]
+    pub fn cache_read(self, tokens: u64) -> Self {
+        Self { cache_read: tokens, ..self }
+    }
+
+    /// Says how many more tokens of the input were written to a cache.
+    #[must_use]
+    pub fn cache_written(self, tokens: u64) -> Self {
+        Self { cache_written: tokens, ..self }
+    }
+
+    /// Says how many tokens of the output were thinking.
+    #[must_use]
+    pub fn reasoning(self, tokens: u64) -> Self {
+        Self { reasoning: tokens, ..self }
+    }
+
+    /// All of the input, which is what OpenAI calls the input.
+    pub(super) fn whole_input(&self) -> u64 {
+        self.input + self.cache_read + self.cache_written
+    }
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self::new(20, 5)
+    }
+}
+
+/// Something that some servers do, though no document says so. All but the last two are of Chat Completions and
+/// change nothing elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Quirk {
+    /// The parts of tool calls come without their `index`.
+    MissingIndex,
+    /// A tool call comes whole, in one chunk.
+    WholeCalls,
+    /// The parts of several tool calls come in turn, as they may.
+    InterleavedCalls,
+    /// Tool calls have empty ids.
+    EmptyIds,
+    /// The answer ends with `stop`, though there are tool calls.
+    StopWithCalls,
+    /// Nothing tells the usage, asked for or not.
+    NoUsage,
+    /// The usage is in the last chunk that has a choice, asked for or not.
+    UsageWithChoice,
+    /// The stream ends without `[DONE]`.
+    NoDone,
+    /// The thinking of the model is sent as `reasoning_content`.
+    ReasoningContent,
+    /// Status 200 and a stream with nothing in it.
+    EmptyStream,
+    /// Between the events there are some that no document names, and objects have members that none names.
+    UnknownEvents,
 }

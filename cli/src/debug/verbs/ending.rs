@@ -1,18 +1,19 @@
 //! Runs a thread, and reports its progress and its end.
 
 use serde_json::Value;
+use superstep_core::checkpoint::{At, CheckpointerExt};
+use superstep_core::id::{NodeName, ThreadId};
+use superstep_core::run::{
+    AnyState, CancellationToken, Interrupt, Run, RunError, RunRequest, Status, ThreadError,
+};
 
 use crate::arguments::Output;
 use crate::debug::known_secrets::KnownSecrets;
 use crate::debug::progress::{Progress, page};
 use crate::debug::session::Chosen;
-use crate::debug::stopped::Stopped;
 use crate::failure::Failure;
 use crate::page::{DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::screen::Exit;
-use superstep_core::checkpoint::{At, CheckpointerExt};
-use superstep_core::id::{NodeName, ThreadId};
-use superstep_core::run::{AnyState, CancellationToken, Interrupt, Run, RunRequest, Status};
 
 /// Runs a thread and prints its progress. Ctrl-C cancels the run; a second Ctrl-C exits at once.
 pub(super) async fn drive(
@@ -140,4 +141,46 @@ fn ask(page: &mut Page, chosen: &Chosen<'_>, thread: &ThreadId, question: &Inter
     let answer = format!("{}=JSON", question.id);
     let command = chosen.command("answer", &[thread.as_str(), &answer]);
     page.line([span(DIM, "  to answer:    "), plain(command)]);
+}
+
+/// The reason why a run stopped early.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// It did not start: the request is not valid for the thread.
+    Refused(Failure),
+    /// It failed.
+    Failed(RunError),
+}
+
+impl From<ThreadError> for Stopped {
+    fn from(error: ThreadError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Thread(error) => error.into(),
+            RunError::NothingToResume { .. } => Self::Refused(Failure::nothing(error.to_string())),
+            RunError::NothingAsked { .. }
+            | RunError::WhichQuestion { .. }
+            | RunError::WrongAnswer { .. }
+            | RunError::Subgraph { .. }
+            | RunError::Leased { .. }
+            | RunError::NotANewThread { .. }
+            | RunError::Changed { .. } => Self::Refused(Failure::unusable(error.to_string())),
+            error => Self::Failed(error),
+        }
+    }
+}
+
+impl From<ThreadError> for Failure {
+    fn from(error: ThreadError) -> Self {
+        match error {
+            ThreadError::Store(error) => error.into(),
+            ThreadError::NeverRan(_) => Self::nothing(error.to_string()),
+            error => Self::unusable(error.to_string()),
+        }
+    }
 }

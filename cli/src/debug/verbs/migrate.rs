@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::debug::session::Session;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::source::Source;
 use crate::verbs::Migrate;
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};

@@ -4,15 +4,11 @@ mod answer;
 mod ending;
 mod migrate;
 mod replay;
-mod rerun;
-mod resume;
 mod run;
 mod tail;
 
 pub(super) use answer::Answer;
 pub(super) use migrate::check;
 pub(super) use replay::Replay;
-pub(super) use rerun::Rerun;
-pub(super) use resume::Resume;
-pub(super) use run::Run;
+pub(super) use run::{Rerun, Resume, Run};
 pub(super) use tail::Tail;

@@ -2,13 +2,12 @@
 
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::debug::session::Session;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::redaction::Redaction;
-use crate::screen::Exit;
+use crate::screen::{Answer, Exit};
 use crate::source::{CheckpointRef, Source};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};

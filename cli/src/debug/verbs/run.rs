@@ -1,18 +1,17 @@
-//! `run`: runs a turn of a thread.
+//! `run`, `resume`, `rerun`: begin, continue and repeat the work of a thread.
 
 use std::io::Read;
 
 use serde_json::{Map, Value};
+use superstep_core::id::ThreadId;
+use superstep_core::state::SizeLimits;
 
+use super::ending::drive;
 use crate::arguments::Output;
 use crate::debug::progress::Progress;
 use crate::debug::session::Session;
 use crate::failure::Failure;
 use crate::file::FileArgument;
-use superstep_core::id::ThreadId;
-use superstep_core::state::SizeLimits;
-
-use super::ending::drive;
 
 /// Run a thread on an input
 ///
@@ -63,5 +62,57 @@ impl Run {
             .map_err(|excess| Failure::unusable(format!("the input has {excess}")))?;
         serde_json::from_str(&text)
             .map_err(|error| Failure::unusable(format!("the input is not JSON: {error}")))
+    }
+}
+
+/// Go on with what a thread has left to do
+///
+/// After a crash, a failure, a breakpoint, a limit or a cancellation. What has finished does not run again, and effects
+/// that succeeded are not repeated.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep resume essays.db rust")]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread
+    thread: String,
+}
+
+impl Resume {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Output, Failure> {
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_of(&self.file, &thread).await?;
+        let request = chosen.graph().thread(thread.clone()).resume();
+        drive(&chosen, thread, request, screen).await
+    }
+}
+
+/// Run on from a checkpoint once more, on a new branch of its thread
+///
+/// All effects happen again, and all questions are asked again. What came after the checkpoint stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep rerun essays.db rust@3")]
+pub(crate) struct Rerun {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The checkpoint
+    checkpoint: String,
+}
+
+impl Rerun {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Output, Failure> {
+        let place = Session::place(&self.file, &self.checkpoint)?;
+        let chosen = session.graph_of(&self.file, &place.thread).await?;
+        let checkpoint = chosen.graph().thread(place.thread.clone()).at(place.id).await;
+        let checkpoint = checkpoint.map_err(|error| Failure::from(error).before_the_run())?;
+        drive(&chosen, place.thread, checkpoint.rerun(), screen).await
     }
 }

@@ -4,18 +4,19 @@ use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Index;
+use core::ops::{Deref, DerefMut, Index};
+use core::task::Waker;
+use std::sync::MutexGuard;
 
 use foldhash::{HashMap, HashMapExt};
 
 use super::found::{Chains, Found};
 use super::leases::Leases;
-use super::writing::Changes;
 use crate::checkpoint::commit::Carried;
 use crate::checkpoint::name::CheckpointName;
 use crate::checkpoint::size::StateSize;
-use crate::checkpoint::{At, StoreError};
-use crate::checkpoint::{Checkpoint, Emitted, Seq, Summary};
+use crate::checkpoint::watch::Mark;
+use crate::checkpoint::{At, Checkpoint, Emitted, Seq, StoreError, Summary};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use crate::state::{FieldId, Json, Lifetime, Schema};
 
@@ -284,5 +285,49 @@ impl Store {
     pub(super) fn summary(&self, index: usize) -> Summary {
         let stored = &self.checkpoints[index];
         Summary::of(seq(index), &stored.thread.before_deletion(), &stored.checkpoint)
+    }
+}
+
+/// The store, locked for writing. When it is dropped, it wakes the tasks that watch the store.
+pub(super) struct Writing<'s>(pub(super) MutexGuard<'s, Store>);
+
+/// The number of writes, and the tasks that wait for the next one.
+#[derive(Default)]
+pub(super) struct Changes {
+    count: u128,
+    waiting: Vec<Waker>,
+}
+
+impl Changes {
+    pub(super) fn mark(&self) -> Mark {
+        Mark::from_bytes(self.count.to_le_bytes())
+    }
+
+    /// Registers a task to be woken at the next write.
+    pub(super) fn wake(&mut self, waker: &Waker) {
+        if !self.waiting.iter().any(|waiting| waiting.will_wake(waker)) {
+            self.waiting.push(waker.clone());
+        }
+    }
+}
+
+impl Deref for Writing<'_> {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.0
+    }
+}
+
+impl DerefMut for Writing<'_> {
+    fn deref_mut(&mut self) -> &mut Store {
+        &mut self.0
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.changes.count += 1;
+        self.0.changes.waiting.drain(..).for_each(Waker::wake);
     }
 }

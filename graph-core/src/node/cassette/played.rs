@@ -9,7 +9,7 @@ use super::recording::{Level, What};
 use crate::checkpoint::{EffectId, EffectOutcome};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::node::cell::{INSIDE, TaskCell};
-use crate::node::effect_question::EFFECT_ARGUMENT;
+use crate::node::effect::EFFECT_ARGUMENT;
 use crate::node::recorded_error;
 use crate::state::Json;
 

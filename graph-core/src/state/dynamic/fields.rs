@@ -7,8 +7,7 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value, json};
 
-use super::nearest::suggestion;
-use super::place::{Found, Place, Problems};
+use super::place::{Found, Place, Problems, suggestion};
 use super::reducer::{JsonReducer, NAMES};
 use super::shape::{KEYWORDS, Kind, Shape};
 use super::update::{JsonUpdate, JsonWrite};

@@ -10,7 +10,6 @@
 //! It is logged and stored in the same form as a derived state with the same fields.
 
 mod fields;
-mod nearest;
 mod place;
 mod reducer;
 mod shape;
@@ -22,5 +21,4 @@ pub use place::Found;
 pub use state::JsonState;
 pub use update::{JsonUpdate, JsonWrite};
 
-pub(crate) use nearest::suggestion;
-pub(crate) use place::{Place, Problems, brief};
+pub(crate) use place::{Place, Problems, brief, suggestion};

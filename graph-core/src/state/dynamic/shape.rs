@@ -8,8 +8,7 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value, json};
 
-use super::nearest::suggestion;
-use super::place::{Place, Problems, brief};
+use super::place::{Place, Problems, brief, suggestion};
 
 /// The keywords that describe a shape.
 pub(super) const KEYWORDS: [&str; 9] = [

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use superstep_core::node::{Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
-use superstep_core::state::State;
 
 use crate::config::AssistantConfig;
 use crate::exit::Exit;
@@ -37,7 +36,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Finish {
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let info: TaskInfo = task.extract();
-        self.config.interrupts.forget(&info);
+        self.config.interrupts.end(&info);
         let update = AssistantState::update().set_exit(Some(Exit::Completed));
         Output { update: Some(update), route: FinishNext::End }
     }

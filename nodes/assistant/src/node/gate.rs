@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
-use superstep_core::state::State;
 use superstep_nodes::compaction::view;
 use superstep_nodes::message::Message;
 
@@ -36,14 +35,19 @@ impl Gate {
         Self { config: Arc::clone(config) }
     }
 
-    fn visit(&self, state: &AssistantState, info: &TaskInfo) -> Result<Output<AssistantState, GateNext>, NodeError> {
+    fn visit(
+        &self,
+        state: &AssistantState,
+        info: &TaskInfo,
+    ) -> Result<Output<AssistantState, GateNext>, NodeError> {
         let mut update = AssistantState::update().set_failure(None);
         let mut opening = None;
         if let Some(request) = state.request.as_deref().filter(|request| !request.trim().is_empty()) {
             let mut recovery = state.recovery.clone();
             recovery.after_message();
-            opening = Some(Message::human(info.place(), request));
-            update = update.set_request(None).recovery(recovery).messages(opening.clone());
+            let message = Message::human(info.place(), request);
+            update = update.set_request(None).recovery(recovery).messages([message.clone()]);
+            opening = Some(message);
         } else if state.messages.is_empty() {
             return Err(NodeError::terminal(NOTHING_TO_DO));
         }
@@ -51,6 +55,7 @@ impl Gate {
             update = update.set_transition(Some(Transition::Tools));
         }
         if state.turn_count >= self.config.max_turns.get() {
+            self.config.interrupts.end(info);
             return Ok(Output { update: Some(update.set_exit(Some(Exit::MaxTurns))), route: GateNext::Stop });
         }
         let mut shown = view(&state.messages, &state.compactions);

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
-use superstep_core::state::State;
 use superstep_nodes::message::{AiMessage, Message};
 
 use crate::config::AssistantConfig;
@@ -49,8 +48,7 @@ impl Recover {
     ) -> Result<Output<AssistantState, RecoverNext>, NodeError> {
         let failure = state.failure.as_ref().ok_or_else(|| NodeError::terminal("no turn has failed"))?;
         let circumstances = Circumstances { has_fallback: self.config.fallback.is_some(), has_folds: false };
-        let (recovery, action) =
-            next(&state.recovery, failure.kind(), circumstances, &self.config.recovery);
+        let (recovery, action) = next(&state.recovery, failure.kind(), circumstances, &self.config.recovery);
         let update = AssistantState::update().recovery(recovery);
         let (update, transition, route) = match action {
             Action::Wait(wait) => {
@@ -69,10 +67,16 @@ impl Recover {
             Action::Escalate(_) => (update, Transition::Escalated, RecoverNext::Turn),
             Action::ResumeOutput => {
                 let request = Message::human(format!("{}.resume", info.place()), RESUME);
-                (update.messages(kept(failure).into_iter().chain([request])), Transition::Resumed, RecoverNext::Turn)
+                (
+                    update.messages(kept(failure).into_iter().chain([request]).collect::<Vec<_>>()),
+                    Transition::Resumed,
+                    RecoverNext::Turn,
+                )
             }
             Action::Surface(exit) => {
-                let update = update.messages(kept(failure)).set_exit(Some(exit));
+                self.config.interrupts.end(info);
+                let update =
+                    update.messages(kept(failure).into_iter().collect::<Vec<_>>()).set_exit(Some(exit));
                 return Ok(Output { update: Some(update), route: RecoverNext::Stop });
             }
         };

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::route::Route;
-use superstep_core::state::State;
 use superstep_nodes::__private::{ToolRunner, ToolTask, open_calls};
 use superstep_nodes::message::Message;
+use superstep_nodes::tool::ToolOutcome;
 
 use crate::config::AssistantConfig;
 use crate::exit::Exit;
@@ -59,15 +59,14 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         }
         let (mut answers, mut is_stopped) = (Vec::new(), false);
         while let Some(answer) = running.next().await {
-            is_stopped |= answer.is_stopped();
+            is_stopped |= answer.outcome == ToolOutcome::Cancelled;
             answers.push(Message::from(answer.message));
         }
         let update = AssistantState::update().messages(answers);
         Ok(match is_stopped {
-            true => Output {
-                update: Some(update.set_exit(Some(Exit::AbortedTools))),
-                route: ToolsNext::Stopped,
-            },
+            true => {
+                Output { update: Some(update.set_exit(Some(Exit::AbortedTools))), route: ToolsNext::Stopped }
+            }
             false => Output { update: Some(update), route: ToolsNext::Gate },
         })
     }

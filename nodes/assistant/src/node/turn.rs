@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::route::Route;
-use superstep_core::state::State;
 use superstep_nodes::__private::{ModelCalls, skipped};
 use superstep_nodes::compaction::view;
 use superstep_nodes::message::{Content, Message, Part};
@@ -92,7 +91,8 @@ impl Turn {
         let update = update.turn_count(state.turn_count.saturating_add(1));
         if stop == StopReason::Interrupted {
             let answers = skipped(&said, 0, STOPPED, |position| calls.message_id_of(position));
-            let update = update.messages(std::iter::once(Message::from(said)).chain(answers));
+            let update =
+                update.messages(std::iter::once(said.into()).chain(answers).collect::<Vec<Message>>());
             return (update.set_exit(Some(Exit::AbortedStreaming)), TurnNext::Stopped);
         }
         let mut recovery = state.recovery.clone();

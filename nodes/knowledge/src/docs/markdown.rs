@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::lines::Lines;
-use super::prose::passage;
+use super::prose::{Lines, passage};
 use super::{Passage, PassageKind};
 
 /// The length in bytes above which a list is cut between its items and a table between its rows.

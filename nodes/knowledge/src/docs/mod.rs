@@ -29,26 +29,19 @@
 //! ```
 
 mod bm25;
-mod error;
-mod hits;
 mod index;
-mod lines;
+mod indexing;
 mod markdown;
-mod options;
 mod outline;
 mod passage;
 mod prose;
 mod ranking;
-mod report;
 mod search_docs;
 mod source;
 pub(crate) mod walk;
 
-pub use error::IndexError;
-pub use hits::{SearchHits, WordCount};
 pub use index::DocIndex;
 pub(crate) use index::frequency;
-pub use options::{FileKinds, IndexOptions};
-pub use passage::{Passage, PassageKind};
-pub use report::{IndexReport, SkipReason, Skipped};
+pub use indexing::{FileKinds, IndexError, IndexOptions, IndexReport, SkipReason, Skipped};
+pub use passage::{Passage, PassageKind, SearchHits, WordCount};
 pub use search_docs::{SearchDocs, SearchDocsInput};

@@ -4,8 +4,11 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use superstep_nodes::message::{Content, ToolCall};
 use superstep_nodes::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
+use superstep_nodes::prompt::{RouterPrompt, SummaryPrompt};
+use superstep_nodes::{NextAction, RoutingDecision};
 
-use super::{agent, judge, router, summary, verifier};
+use super::judge::{self, read, write};
+use super::{agent, verifier};
 use crate::text::words;
 
 /// A model that answers questions about documents by quoting them; see the [module](super) for how.
@@ -58,8 +61,8 @@ impl Extractive {
             Purpose::Evaluator => Saying::Text(judge::evaluate(request)?),
             Purpose::Ranker => Saying::Text(judge::rank(request)?),
             Purpose::Decider => Saying::Text(judge::decide(request)?),
-            Purpose::Summarizer => Saying::Text(summary::summarise(request)?),
-            Purpose::Router => Saying::Text(router::decide(request)?),
+            Purpose::Summarizer => Saying::Text(summarise(request)?),
+            Purpose::Router => Saying::Text(decide(request)?),
             Purpose::Verifier => Saying::Text(verifier::verify(request)?),
             other => {
                 let reason = format!("`{}` has no answer for purpose `{other}`", Self::NAME);
@@ -89,4 +92,38 @@ impl ChatModel for Extractive {
         };
         stream::iter(events).boxed()
     }
+}
+
+/// Decides for tools, where there are any: what is not searched cannot be quoted.
+pub(super) fn decide(request: &ModelRequest) -> Result<String, ModelError> {
+    let prompt: RouterPrompt = read(request)?;
+    let (action, reasoning) = match prompt.tools.is_empty() {
+        true => (NextAction::Respond, "There are no tools."),
+        false => (NextAction::UseTools, "Nothing is said here that was not found."),
+    };
+    write(&RoutingDecision { action, confidence: 1.0, reasoning: reasoning.to_owned() })
+}
+
+/// Quotes the first sentence of each message, as many of the last ones as there may be words.
+pub(super) fn summarise(request: &ModelRequest) -> Result<String, ModelError> {
+    let SummaryPrompt { max_words, earlier_summary, messages, .. } = read(request)?;
+    let earlier = earlier_summary.iter().flat_map(|summary| summary.lines().map(str::to_owned));
+    let quoted = messages.iter().filter(|said| !said.text.trim().is_empty());
+    let quoted = quoted.map(|said| format!("{}: {}", said.from, first_sentence(said.text.trim())));
+    let lines: Vec<String> = earlier.chain(quoted).collect();
+    let mut left = usize::try_from(max_words).unwrap_or(usize::MAX);
+    let fits = |line: &&String| {
+        let words = line.split_whitespace().count();
+        let fits = words <= left;
+        left = left.saturating_sub(words);
+        fits
+    };
+    let kept = lines.iter().rev().take_while(fits).count();
+    Ok(lines[lines.len() - kept..].join("\n"))
+}
+
+/// The text up to the end of its first line or sentence.
+fn first_sentence(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.find(". ").map_or(line, |end| &line[..=end])
 }

@@ -1,6 +1,6 @@
 //! The choice of sentences that answer a question, among those of the passages found.
 
-use super::quote::quote;
+use super::answer::quote;
 use crate::docs::{Passage, SearchHits, frequency};
 use crate::text::{Query, Relevance, Source, relevance};
 

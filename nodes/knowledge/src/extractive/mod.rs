@@ -23,10 +23,7 @@ mod answer;
 mod extractive_model;
 mod judge;
 mod matching;
-mod quote;
-mod router;
 mod source;
-mod summary;
 #[cfg(test)]
 mod tests;
 mod verifier;

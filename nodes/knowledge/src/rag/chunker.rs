@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::Chunk;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::headings::Headings;
 use super::pause::{Pause, pauses};
 
@@ -123,6 +125,19 @@ impl Chunker {
         let sentence = repeated().find(|pause| pause.kind.ends_sentence());
         sentence.or_else(|| repeated().next()).map_or(cut, |pause| pause.at)
     }
+}
+
+/// A piece of a text that is found as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Chunk {
+    /// Its text, without white space around it.
+    pub text: String,
+    /// The headings above it, outermost first, joined by ` > `; empty where there are none.
+    pub heading: String,
+    /// Its first line in the text, counted from 1.
+    pub line_start: u32,
+    /// Its last line.
+    pub line_end: u32,
 }
 
 #[cfg(test)]

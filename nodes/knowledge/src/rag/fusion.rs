@@ -1,8 +1,28 @@
-//! One ranking of two.
+//! The results of a search: one ranking of two.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Chunk;
 use super::store::Candidate;
+
+/// A chunk that a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FoundChunk {
+    /// The document: for one of a folder its path below that, with `/` between the parts.
+    pub source: String,
+    /// The chunk that was found.
+    #[serde(flatten)]
+    pub chunk: Chunk,
+    /// How similar its meaning is to the question's, from 0 to 1; nothing if it was not among the most similar, or if
+    /// only words were searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f64>,
+    /// The score for the question; larger is better. It can be compared within one search only.
+    pub score: f64,
+}
 
 /// The smoothing of ranks: the larger it is, the less the first places of a ranking differ. The value of the paper.
 const SMOOTHING: f64 = 60.0;

@@ -18,13 +18,10 @@
 //!
 //! A folder that is searched once, and by words only, needs no file: see [`docs`](crate::docs).
 
-mod chunk;
 mod chunker;
 mod embedder;
 mod error;
-mod found_chunk;
 mod fusion;
-mod hash_embedder;
 mod headings;
 mod ingestion;
 mod knowledge_base;
@@ -32,13 +29,12 @@ mod pause;
 mod search_knowledge;
 mod store;
 
-pub use chunk::Chunk;
-pub use chunker::Chunker;
+pub use superstep_nodes::model::{EmbedError, Embedder, Embedding};
+
+pub use chunker::{Chunk, Chunker};
+pub use embedder::HashEmbedder;
 pub use error::KnowledgeError;
-pub use found_chunk::FoundChunk;
-pub use hash_embedder::HashEmbedder;
+pub use fusion::FoundChunk;
 pub use ingestion::{IngestProgress, IngestReport, Ingestion};
 pub use knowledge_base::{KnowledgeBase, SearchBy};
 pub use search_knowledge::{SearchKnowledge, SearchKnowledgeInput};
-
-pub use superstep_nodes::model::{EmbedError, Embedder, Embedding};

@@ -7,7 +7,6 @@
 //!    └──── outcome: output or questions ◀───┘
 //! ```
 
-mod error;
 mod graph_tool;
 #[cfg(feature = "http")]
 mod http;
@@ -15,8 +14,7 @@ mod outcome;
 mod progress;
 mod service;
 
-pub use error::ServeError;
 pub use graph_tool::GraphTool;
 #[cfg(feature = "http")]
 pub use http::HttpAccess;
-pub use service::McpService;
+pub use service::{McpService, ServeError};

@@ -14,7 +14,6 @@ use rmcp::{RoleServer, ServerHandler, serve_server};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::ServeError;
 use super::graph_tool::GraphTool;
 use super::progress::watch;
 use crate::transport::ClosedInTime;
@@ -175,4 +174,51 @@ impl fmt::Debug for McpService {
             .field("tools", &self.tools.keys())
             .finish_non_exhaustive()
     }
+}
+
+/// An error of serving a graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Clients do not take this name. Rename the tool.
+    #[error("`{name}` is no name of a served graph: it has 1 to 57 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Two tools have the same name. Rename one of them.
+    #[error("there is already a tool named `{name}`")]
+    Duplicate {
+        /// The name both tools have.
+        name: String,
+    },
+    /// The input of a served graph is an object. Make it a struct.
+    #[error("the input of the tool `{name}` cannot be described: {reason}")]
+    Schema {
+        /// The name of the tool.
+        name: String,
+        /// The defect of the schema.
+        reason: String,
+    },
+    /// The input has a field with the name of the thread's parameter. Rename it.
+    #[error("the input of the tool `{name}` has a field `thread`, which names the thread of the graph")]
+    ThreadField {
+        /// The name of the tool.
+        name: String,
+    },
+    /// The address can be reached by other machines, and no token is required. Require one with
+    /// `HttpAccess::with_token`, or listen at `127.0.0.1`.
+    #[error(
+        "everybody could ask the MCP server at {address}, which other machines may reach: ask for a token, or listen at 127.0.0.1"
+    )]
+    NoToken {
+        /// The address of the server.
+        address: String,
+    },
+    /// The connection could not be made or kept.
+    #[error("the connection with the MCP client has failed: {reason}")]
+    Connection {
+        /// The cause.
+        reason: String,
+    },
 }

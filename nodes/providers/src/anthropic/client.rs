@@ -7,9 +7,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use superstep_nodes::model::{ChatModel, ModelError, ModelEvent, ModelRequest};
 
-use super::caching::Caching;
 use super::reader::MessageReader;
-use super::request::{RequestForm, Thinking};
+use super::request::{Caching, RequestForm, Thinking};
 use crate::base_url::BaseUrl;
 use crate::reply_stream::reply_stream;
 use crate::transport::{Call, Transport, header, secret_header};

@@ -8,12 +8,11 @@ use superstep_nodes::model::{ModelRequest, OutputFormat, ToolChoice};
 use superstep_nodes::tool::ToolSpec;
 
 use super::PROVIDER;
-use super::caching::Caching;
-use crate::names::{mentioned_tools, tool_name};
 use crate::output_schema::closed;
-use crate::sendable::sendable;
+use crate::sendable::{
+    GO_ON, OPENING, instructions, mentioned_tools, no_longer_there, note, sendable, tool_name,
+};
 use crate::tool_schema::one_object;
-use crate::wording::{GO_ON, OPENING, instructions, no_longer_there, note};
 
 /// The thinking mode of a model. The modes that are available depend on the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -287,6 +286,35 @@ fn tool_choice(choice: &ToolChoice, parallel: Option<bool>) -> Option<Value> {
         choice["disable_parallel_tool_use"] = (!parallel).into();
     }
     Some(choice)
+}
+
+/// Prompt caching: the part of a conversation that the provider keeps between two requests. Tokens read from its cache
+/// cost a tenth of the price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Caching {
+    /// Nothing.
+    Off,
+    /// All of it, for five minutes after it was last read.
+    #[default]
+    FiveMinutes,
+    /// All of it, for an hour after it was last read.
+    OneHour,
+}
+
+impl Caching {
+    /// Marks the end of what is to be kept. A prefix up to a mark that was sent before is found again if no byte of it
+    /// has changed.
+    pub(super) fn mark(self, block: Option<&mut Value>) {
+        let mark = match self {
+            Self::Off => return,
+            Self::FiveMinutes => json!({ "type": "ephemeral" }),
+            Self::OneHour => json!({ "type": "ephemeral", "ttl": "1h" }),
+        };
+        if let Some(block) = block {
+            block["cache_control"] = mark;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use superstep_nodes::message::{Content, Detail, ToolMessage, ToolStatus};
 use superstep_nodes::model::ToolChoice;
 use superstep_nodes::tool::ToolSpec;
 
-use crate::names::tool_name;
+use crate::sendable::tool_name;
 use crate::tool_schema::complete;
 
 /// Returns the declaration of a tool for the model.

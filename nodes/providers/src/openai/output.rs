@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use superstep_nodes::model::OutputFormat;
 
-use crate::names::tool_name;
 use crate::output_schema::strict;
+use crate::sendable::tool_name;
 
 /// The enforcement of an output schema: the model is held to it, or only shown it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

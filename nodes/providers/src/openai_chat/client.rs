@@ -5,8 +5,7 @@ use std::fmt;
 use futures_util::stream::BoxStream;
 use superstep_nodes::model::{ChatModel, ModelError, ModelEvent, ModelRequest};
 
-use super::ollama::ollama_url;
-use super::options::{InstructionRole, OutputLimit};
+use super::options::{InstructionRole, OutputLimit, ollama_url};
 use super::reader::ChunkReader;
 use super::request::RequestForm;
 use crate::openai::{OpenAiServer, Strictness};

@@ -2,7 +2,6 @@
 
 mod calls;
 mod client;
-mod ollama;
 mod options;
 mod reader;
 mod request;

@@ -7,12 +7,12 @@ use superstep_nodes::tool::ToolSpec;
 
 use super::PROVIDER;
 use super::options::{InstructionRole, OutputLimit};
-use crate::names::{mentioned_tools, tool_name};
 use crate::openai::{
     NO_OUTPUT, Strictness, arguments, declaration, detail, output_form, result_text, text_of, tool_choice,
 };
-use crate::sendable::sendable;
-use crate::wording::{GO_ON, OPENING, instructions, no_longer_there, note};
+use crate::sendable::{
+    GO_ON, OPENING, instructions, mentioned_tools, no_longer_there, note, sendable, tool_name,
+};
 
 /// The settings of a client that its requests depend on.
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@ use futures_util::stream::BoxStream;
 use superstep_nodes::model::{ChatModel, ModelError, ModelEvent, ModelRequest};
 
 use super::reader::ItemReader;
-use super::reasoning::Reasoning;
-use super::request::RequestForm;
+use super::request::{Reasoning, RequestForm};
 use crate::openai::{OpenAiServer, Strictness};
 use crate::reply_stream::reply_stream;
 use crate::{ApiKey, ProviderError, TransportOptions};

@@ -4,10 +4,8 @@ use serde_json::{Value, json};
 use superstep_nodes::message::{AiMessage, Content, Image, Message, Part, ToolMessage};
 
 use super::PROVIDER;
-use crate::names::tool_name;
 use crate::openai::{NO_OUTPUT, arguments, detail, result_text, text_of};
-use crate::sendable::sendable;
-use crate::wording::{GO_ON, OPENING};
+use crate::sendable::{GO_ON, OPENING, sendable, tool_name};
 
 /// The items of a conversation, which begin with a word of the user and do not end with one of the model.
 pub(super) fn items(conversation: &[Message], model: &str) -> Vec<Value> {

@@ -5,9 +5,8 @@ use superstep_nodes::model::{ModelRequest, Settings};
 use superstep_nodes::tool::ToolSpec;
 
 use super::items::items;
-use super::reasoning::Reasoning;
 use crate::openai::{Strictness, declaration, output_form, tool_choice};
-use crate::wording::instructions;
+use crate::sendable::instructions;
 
 /// The settings of a client that its requests depend on.
 #[derive(Clone, Debug)]
@@ -102,6 +101,28 @@ fn tool(spec: &ToolSpec) -> Value {
     tool["type"] = "function".into();
     tool["strict"] = false.into();
     tool
+}
+
+/// The reasoning that is requested from a model. The provider never shows it unencrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reasoning {
+    /// None: models without reasoning refuse requests for it.
+    Off,
+    /// Encrypted reasoning, which is sent back to the model that produced it.
+    Sealed,
+    /// Encrypted reasoning, with a summary for people who watch.
+    Summarised,
+}
+
+impl Reasoning {
+    /// Returns the reasoning that models of this name support: models before GPT-5 have none, except the o series.
+    pub(super) fn of(model: &str) -> Self {
+        let name = model.rsplit('/').next().unwrap_or(model);
+        let name = name.strip_prefix("ft:").unwrap_or(name);
+        let thinks = !["gpt-3.5", "gpt-4", "chatgpt-"].iter().any(|before| name.starts_with(before));
+        if thinks { Self::Sealed } else { Self::Off }
+    }
 }
 
 #[cfg(test)]

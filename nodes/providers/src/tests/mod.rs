@@ -11,3 +11,4 @@ mod handover;
 mod paused_turns;
 mod secrets;
 mod structured;
+pub(crate) mod transcripts;

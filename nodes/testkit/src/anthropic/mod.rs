@@ -3,7 +3,6 @@
 mod cache;
 mod check;
 mod content;
-mod heard;
 mod memory;
 mod pairing;
 mod render;
@@ -12,9 +11,7 @@ mod thinking;
 mod tools;
 
 pub use check::{check, check_count};
-pub use thinking::ThinkingForm;
-
-pub(super) use heard::heard;
-pub(super) use memory::Memory;
+pub(super) use memory::{Memory, heard};
 pub(super) use render::message;
 pub(super) use stream::events;
+pub use thinking::ThinkingForm;

@@ -10,7 +10,6 @@ mod address_policy;
 mod exchange;
 mod hosts;
 mod request;
-mod resolver;
 
 pub use hosts::HttpRuleError;
 pub use request::{HttpMethod, HttpRequest, HttpRequestInput};

@@ -16,8 +16,7 @@ use superstep_nodes::tool::{
 };
 
 use super::exchange::Exchange;
-use super::hosts::{Hosts, HttpRuleError, host as host_of};
-use super::resolver::PublicResolver;
+use super::hosts::{Hosts, HttpRuleError, PublicResolver, host as host_of};
 use crate::built_in::{BuiltIn, built_in};
 
 /// The tool `http_request`: asks a server of the public internet.

@@ -12,8 +12,7 @@ use superstep_nodes::tool::{
     InvalidInput, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
 };
 
-use super::confinement::{Confinement, Network, Sandbox};
-use super::limits::ProcessLimits;
+use super::confinement::{Confinement, Network, ProcessLimits, Sandbox};
 use super::process::{Order, in_words};
 use super::worker::{End, Report, run};
 use crate::Workspace;

@@ -12,7 +12,6 @@ mod bash;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod confine;
 mod confinement;
-mod limits;
 #[cfg(target_os = "linux")]
 mod mark;
 mod output;
@@ -22,5 +21,4 @@ mod syscalls;
 mod worker;
 
 pub use bash::{Bash, BashInput};
-pub use confinement::{Network, Sandbox};
-pub use limits::ProcessLimits;
+pub use confinement::{Network, ProcessLimits, Sandbox};

@@ -7,8 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::confinement::{Confinement, NoSandbox, Sandbox};
-use super::limits::ProcessLimits;
+use super::confinement::{Confinement, NoSandbox, ProcessLimits, Sandbox};
 #[cfg(target_os = "linux")]
 use super::mark::Mark;
 

@@ -2,7 +2,7 @@ use superstep_nodes::message::ToolCall;
 use superstep_nodes::model::{ModelError, ModelReply, StreamFault};
 
 use super::*;
-use crate::transcripts::outcome;
+use crate::tests::transcripts::outcome;
 
 macro_rules! transcript {
     ($name:literal) => {

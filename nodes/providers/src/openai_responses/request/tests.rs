@@ -5,7 +5,7 @@ use superstep_nodes::model::{Effort, OutputFormat, Purpose, ToolChoice};
 
 use super::*;
 use crate::openai_responses::PROVIDER;
-use crate::wording::{GO_ON, OPENING};
+use crate::sendable::{GO_ON, OPENING};
 
 fn form() -> RequestForm {
     RequestForm::new("gpt-test".into())
@@ -198,4 +198,14 @@ fn the_form_of_the_reply() {
     schema["additionalProperties"] = false.into();
     let expected = json!({ "type": "json_schema", "name": "Answer", "schema": schema, "strict": true });
     assert_eq!(body["text"], json!({ "format": expected }));
+}
+
+#[test]
+fn models_that_do_not_think_are_not_asked_for_thoughts() {
+    for model in ["gpt-5", "o4-mini", "gpt-oss-120b", "a-new-one"] {
+        assert_eq!(Reasoning::of(model), Reasoning::Sealed, "{model}");
+    }
+    for model in ["gpt-4.1", "gpt-4o-mini", "ft:gpt-4o:org", "openai/gpt-3.5-turbo", "chatgpt-4o-latest"] {
+        assert_eq!(Reasoning::of(model), Reasoning::Off, "{model}");
+    }
 }

@@ -1,9 +1,0 @@
-//! The error of an invalid rule.
-
-/// An error of making a rule: its schema or its regular expression is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such rule: {reason}")]
-pub struct InvalidRule {
-    /// A description of the error.
-    pub reason: String,
-}
