@@ -31,7 +31,7 @@ test:
 docs:
     .ci/run docs
 
-# write the list of public names anew, which the stage docs compares
+# update the list of public names, which the stage docs compares
 names:
     .ci/run names
 

@@ -5,9 +5,10 @@
 //! cargo run --features mcp --bin mcp_server                                        # the server, on the standard streams
 //! ```
 //!
-//! For another client the command is the second one. The documents are those of the folder that it is started in. The model
-//! quotes them, without a network or a key, unless `--model` names another, such as `anthropic:claude-sonnet-4-5`, or the variable
-//! `SUPERSTEP_MODEL` does, and the example is built with `--features mcp,providers`. Threads are kept in memory: a client may go on with one as long as the server runs.
+//! For another client the command is the second one. The documents are those of the folder that it is started in. The
+//! model quotes them, without a network or a key, unless `--model` names another, such as
+//! `anthropic:claude-sonnet-4-5`, or the variable `SUPERSTEP_MODEL` does, and the example is built with `--features
+//! mcp,providers`. Threads are kept in memory: a client may continue one as long as the server runs.
 
 use std::error::Error;
 use std::path::Path;
@@ -37,7 +38,7 @@ struct Question {
 /// The output of the tool.
 #[derive(Serialize, JsonSchema)]
 struct Answer {
-    /// The answer, with the places that it is from.
+    /// The answer, with its sources.
     answer: Option<String>,
     /// The number of attempts of the agent.
     iterations: u32,

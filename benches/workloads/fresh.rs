@@ -10,7 +10,7 @@ use crate::{asleep, engine, messages};
 /// The first argument of such a process.
 pub(crate) const WORD: &str = "--fresh";
 
-/// What such a process measures: its name, and the code that is given the path of a file.
+/// A measurement in a process of its own: its name, and the code that receives the path of a file.
 type Task = (&'static str, fn(&Path) -> Map<String, Value>);
 
 const TASKS: &[Task] = &[

@@ -63,7 +63,7 @@ impl Destination {
             Committed::New | Committed::Already => Ok(()),
             Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
                 Err(Failure::unusable(format!(
-                    "its program has moved thread {} on in the same moment: nothing was written, try again",
+                    "its program advanced thread {} at the same moment: nothing was written, try again",
                     self.thread
                 )))
             }
@@ -76,7 +76,7 @@ pub(super) fn new_thread(source: &Source, name: &str) -> Result<ThreadId, Failur
     let thread = thread_name(name)?;
     match source.reader.history(&thread, &At::Head, 1)?.is_empty() {
         true => Ok(thread),
-        false => Err(Failure::unusable(format!("thread {name} is there already: choose another name"))),
+        false => Err(Failure::unusable(format!("thread {name} already exists: choose another name"))),
     }
 }
 

@@ -15,14 +15,14 @@ use super::verbs::{
     Interrupts, Log, Migrate, Name, Release, Show, Test, Threads, Vacuum, Verify, Why,
 };
 
-/// Look into checkpoint files: what happened, when, who wrote it, and why.
+/// Look into checkpoint files: what happened, when, which node wrote it, and why
 #[derive(Debug, Parser)]
 #[command(name = "superstep", version, after_help = format!("{ADDRESSES}\n\n{AFTER}"), max_term_width = 100)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) asked: Asked,
 
-    /// Answer with a JSON document
+    /// Print a JSON document
     #[arg(long, global = true)]
     pub(super) json: bool,
 
@@ -41,7 +41,7 @@ pub(super) enum Asked {
 /// The choice of colours.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Colors {
-    /// Colour the output: auto does so on a terminal, unless NO_COLOR is set or TERM is `dumb`
+    /// Colour the output: auto, always or never; auto means on a terminal, unless NO_COLOR is set or TERM is `dumb`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     color: When,
 }
@@ -70,19 +70,19 @@ pub(super) const ADDRESSES: &str = "\
 CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread
   THREAD@STEP      the checkpoint with this step on the latest branch of a thread
-  THREAD@NAME      the one that the thread has this name for
+  THREAD@NAME      the checkpoint with this name on the thread
   CHECKPOINT~N     N checkpoints before another one
-  THREAD/NODE#N    the latest of what a node's subgraph did, the Nth time it ran
-  ID               4 or more digits with which an id, or what tables show of it, begins or ends";
+  THREAD/NODE#N    the latest checkpoint of the Nth run of the subgraph at a node
+  ID               4 or more digits at the beginning or end of an id, or of its form in tables";
 
 const AFTER: &str = "\
-Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged; \
-2 it could not be asked: wrong usage, or a file that cannot be read.
+Exit codes: 0 fine; 1 the answer is no: nothing was found, states differ, or the data is damaged; \
+2 the command could not run: wrong usage, or an unreadable file.
 
 FILE may be in use by a program. `name`, `fork`, `edit`, `import`, `delete`, `release`, `migrate`, \
 `gc`, `vacuum` and `rekey` write to it; every other verb only reads.";
 
-/// What can be asked for without the code of the program that wrote the file.
+/// The verbs that do not need the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     Threads(Threads),
@@ -161,7 +161,7 @@ pub(super) fn render(answer: &impl Answer, json: bool, look: Look) -> Result<Out
     Ok((page.finish(), answer.exit()))
 }
 
-/// Print a script with which a shell completes verbs and options
+/// Print a script that makes a shell complete verbs and options
 ///
 /// bash: superstep completions bash > ~/.local/share/bash-completion/completions/superstep;
 /// zsh: superstep completions zsh > a file _superstep in a folder of $fpath;

@@ -43,10 +43,12 @@ impl<'t> Assignment<'t> {
             let mended = format!("{path}={}", Value::from(*value)).replace('\'', r"'\''");
             Failure::unusable(match value.trim_start().as_bytes().first() {
                 _ if secret => {
-                    format!("the value of {path} is no JSON: a text needs quotes, as in --set '{path}=\"…\"'")
+                    format!(
+                        "the value of {path} is not JSON: a text needs quotes, as in --set '{path}=\"…\"'"
+                    )
                 }
-                Some(b'{' | b'[' | b'"') => format!("the value of {path} is no JSON: {error}"),
-                _ => format!("{value:?} is no JSON: a text needs quotes, as in --set '{mended}'"),
+                Some(b'{' | b'[' | b'"') => format!("the value of {path} is not JSON: {error}"),
+                _ => format!("{value:?} is not JSON: a text needs quotes, as in --set '{mended}'"),
             })
         })
     }
@@ -93,10 +95,10 @@ mod tests {
         let error = |text: &str, secret| Assignment::parse(text).unwrap().value(secret).unwrap_err().text;
         assert_eq!(
             error("draft=it's me", false),
-            r#""it's me" is no JSON: a text needs quotes, as in --set 'draft="it'\''s me"'"#
+            r#""it's me" is not JSON: a text needs quotes, as in --set 'draft="it'\''s me"'"#
         );
         assert!(!error("token=sesame", true).contains("sesame"));
-        assert!(error("facts=[1,", false).starts_with("the value of facts is no JSON: "));
+        assert!(error("facts=[1,", false).starts_with("the value of facts is not JSON: "));
         assert_eq!(
             Assignment::parse("[0]=1").unwrap_err().text,
             "[0] names no field: a path begins with one"

@@ -53,7 +53,7 @@ impl Failure {
 
     /// The stored data is inconsistent.
     pub(super) fn damaged(error: impl std::fmt::Display) -> Self {
-        Self::nothing(format!("what is stored is damaged: {error}"))
+        Self::nothing(format!("the stored data is damaged: {error}"))
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct FileArgument {
     /// The checkpoint file
     #[arg(value_parser = NamedFile::parser(Vec::new()), value_hint = clap::ValueHint::FilePath)]
     file: NamedFile,
-    /// The file with the keys of an encrypted one; else the one that SUPERSTEP_KEY_FILE names
+    /// The key file of an encrypted file; defaults to the one that the variable SUPERSTEP_KEY_FILE names
     #[cfg(feature = "encryption")]
     #[arg(long, value_name = "PATH")]
     key_file: Option<PathBuf>,

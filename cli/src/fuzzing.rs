@@ -33,7 +33,7 @@ pub fn argument(text: &str, value: &Value) {
         assert!(!assignment.field().is_empty() || text.starts_with(['/', '[', '=']), "{text:?}");
         let _what = assignment.value(false);
         if let Err(failure) = assignment.value(true) {
-            assert!(failure.text.contains("is no JSON"), "{}", failure.text);
+            assert!(failure.text.contains("is not JSON"), "{}", failure.text);
         }
     }
 }

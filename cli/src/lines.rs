@@ -155,7 +155,7 @@ impl Effect {
         spans.push(match (&self.ok, &self.error) {
             (Some(value), _) => plain(format!(" → {value}")),
             (None, Some(error)) => span(BAD, format!(" failed: {error}")),
-            (None, None) => span(BAD, " began, and nobody knows how it ended"),
+            (None, None) => span(BAD, " began; its outcome is unknown"),
         });
         page.line(spans);
     }

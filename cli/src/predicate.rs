@@ -155,7 +155,7 @@ impl FromStr for Predicate {
         };
         let operand = text[operator.len()..].trim();
         let json =
-            || serde_json::from_str(operand).map_err(|error| format!("{operand:?} is no JSON: {error}"));
+            || serde_json::from_str(operand).map_err(|error| format!("{operand:?} is not JSON: {error}"));
         let compares = |how| match serde_json::from_str(operand) {
             Ok(Value::Number(number)) => Ok(Self::Compares(how, Limit::Number(number))),
             Ok(Value::String(text)) => Ok(Self::Compares(how, Limit::Text(text))),
@@ -235,7 +235,7 @@ mod tests {
     fn what_is_no_predicate_is_said() {
         let error = |text: &str| text.parse::<Predicate>().expect_err("it is none");
         assert!(error("is 3").starts_with("\"is 3\" is none of: exists"));
-        assert!(error("= x").starts_with("\"x\" is no JSON"));
+        assert!(error("= x").starts_with("\"x\" is not JSON"));
         assert_eq!(error("> x"), "\"x\" is neither a number nor a text in double quotes");
         assert!(error("~ (").contains("unclosed group"));
     }

@@ -110,7 +110,7 @@ mod tests {
 
     /// Colours were sent to a terminal of type `dumb`.
     #[test]
-    fn a_dumb_terminal_and_who_wants_none_get_no_colors() {
+    fn a_dumb_terminal_and_no_color_get_no_colors() {
         let set = |text: &str| Some(OsString::from(text));
         assert!(has_colors(None, None) && has_colors(set(""), set("xterm")));
         assert!(!has_colors(None, set("dumb")));

@@ -123,7 +123,7 @@ impl Source {
             };
         }
         if meant.matches('~').count() > MOST_BACK {
-            return Err(Failure::unusable(format!("it says ~ more than {MOST_BACK} times: say ~N once")));
+            return Err(Failure::unusable(format!("it has ~ more than {MOST_BACK} times: write ~N once")));
         }
         match Address::parse(meant) {
             // `~0` after the name of a thread means the thread, even if the name looks like an address.

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_near_is_told_and_what_is_far_is_not() {
+    fn similar_names_are_suggested_and_others_are_not() {
         let names = ["poor", "rich", "richer", "tour"];
         assert_eq!(nearest("rihc", names.into_iter()), ["rich"]);
         assert_eq!(nearest("ric", names.into_iter()), ["rich", "richer"]);

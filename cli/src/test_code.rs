@@ -47,12 +47,12 @@ impl TestCode {
         let name = identifier(&format!("{thread}_at_{step}"));
         let (begin, begun, what) = match &self.input {
             Some(input) => (".input(BEGIN)", "its input", constant(input)),
-            None => (".next(BEGIN)", "what was next", constant(&self.next)),
+            None => (".next(BEGIN)", "its next tasks", constant(&self.next)),
         };
         let (cassette, recordings) = match &self.cassette {
             Ok(text) => {
                 let text = format!(
-                    "\n/// What the outside world has said.\nconst CASSETTE: &str = {};\n",
+                    "\n/// The recorded effects and answers.\nconst CASSETTE: &str = {};\n",
                     raw(text.trim_end())
                 );
                 ("Cassette::parse(CASSETTE)?".to_owned(), text)
@@ -67,7 +67,7 @@ impl TestCode {
         };
         format!(
             "\
-//! Step {step} of thread {thread:?} of graph {graph:?} comes out as it is recorded, from {begun} on.
+//! Step {step} of thread {thread:?} of graph {graph:?} ends as recorded, from {begun} on.
 //! Written by `superstep test` for {}.
 
 use superstep::testing::{{self, Cassette}};
@@ -90,13 +90,13 @@ async fn {name}() -> Result<(), Box<dyn std::error::Error>> {{
     Ok(())
 }}
 
-/// The state at its begin.
+/// The initial state.
 const STATE: &str = {};
 
-/// What it begins with.
+/// The input, or the tasks that were next.
 const BEGIN: &str = {};
 
-/// The state at its end.
+/// The final state.
 const EXPECTED: &str = {};
 {recordings}",
             address.escape_debug(),

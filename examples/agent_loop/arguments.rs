@@ -15,22 +15,22 @@ use crate::EXAMPLE;
 #[derive(Debug, Parser)]
 #[command(name = "agent_loop", subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
-    /// The question. With --resume only asked on a thread that never ran.
+    /// The question. With --resume it is only asked if the thread has never run.
     #[arg(required_unless_present = "resume", value_parser = not_blank)]
     pub(crate) question: Option<String>,
 
     #[command(flatten)]
     pub(crate) answering: Answering,
 
-    /// Continue a thread that a crash or Ctrl-C left; of a finished one, print the result again.
+    /// Resume an interrupted thread, or print the result of a finished one.
     #[arg(long, requires = "thread")]
     pub(crate) resume: bool,
 
-    /// How often the agent may be visited for one question.
+    /// The most visits of the node `agent` for one question.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_ITERATIONS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: u32,
 
-    /// Stand still at the Nth time a point is passed, for tests that kill or interrupt the process there.
+    /// Halt when a point is passed for the Nth time, for tests that kill or interrupt the process there.
     #[arg(long, value_name = "POINT:N", hide = true)]
     pub(crate) halt_at: Option<Mark>,
 }

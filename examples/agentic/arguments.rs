@@ -14,7 +14,7 @@ use crate::EXAMPLE;
 
 /// Answers questions from a folder of documents, and verifies each answer; offline, unless another model is named.
 ///
-/// Exits with 3 if an answer is given that was refused, or that nobody could judge.
+/// Exits with 3 if an answer was refused, or could not be judged.
 #[derive(Debug, Parser)]
 #[command(name = "agentic", subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -25,11 +25,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) answering: Answering,
 
-    /// Continue a turn that a crash or Ctrl-C left; of a finished one, print the result again.
+    /// Resume an interrupted turn, or print the result of a finished one.
     #[arg(long, requires = "thread", conflicts_with = "questions")]
     pub(crate) resume: bool,
 
-    /// The model that is asked where another one fails.
+    /// The model that is called if another one fails.
     #[arg(long, value_name = "NAME")]
     pub(crate) fallback: Option<ModelName>,
 
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) judge: Option<ModelName>,
 
-    /// Settings in a TOML file; those of .env and of the environment come over them.
+    /// A TOML file with settings; those of .env and of the environment override them.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -45,15 +45,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<Profile>,
 
-    /// Who asks: decides who is in a canary.
+    /// The id of the user, which decides who is in a canary.
     #[arg(long, value_name = "ID", value_parser = not_blank)]
     pub(crate) user: Option<String>,
 
-    /// Print what is set and where, and ask nothing.
+    /// Print the settings and their sources, and ask nothing.
     #[arg(long)]
     pub(crate) print_config: bool,
 
-    /// Print which phases a turn went through.
+    /// Print the phases of each turn.
     #[arg(long)]
     pub(crate) trace: bool,
 

@@ -10,23 +10,23 @@ use superstep::nodes::ModelName;
 use superstep::nodes::rag::EmbedderName;
 use superstep_examples::critic::{CriticSettings, VisionDetail};
 
-/// Critiques the composition of a photograph, with what a folder of texts advises; offline and by a script, unless a model is
-/// named.
+/// Critiques the composition of a photograph, with advice from a folder of texts; offline and by a script, unless a
+/// model is named.
 #[derive(Debug, Parser)]
 #[command(name = "photo_critic", args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     /// The photograph, a JPEG, PNG, GIF or WebP [default: a picture of this example].
     pub(crate) image: Option<PathBuf>,
 
-    /// What is asked of it [default: to critique its composition].
+    /// The request to the model [default: to critique the composition].
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
 
-    /// How closely the model looks: low or high [default: VISION_DETAIL, or low].
+    /// The level of detail for the model: low or high [default: VISION_DETAIL, or low].
     #[arg(long, value_name = "LEVEL")]
     detail: Option<VisionDetail>,
 
-    /// How many pixels a side has at most that it is sent [default: VISION_MAX_SIZE, or 2048].
+    /// The longest side of the image that is sent, in pixels [default: VISION_MAX_SIZE, or 2048].
     #[arg(long, value_name = "N")]
     max_size: Option<u32>,
 
@@ -39,11 +39,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
 
-    /// Keep every step in this file.
+    /// The file that keeps every step.
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
 
-    /// Go on with the critique that a crash or an error left in the file of --db.
+    /// Resume the interrupted critique in the file of --db.
     #[arg(long, requires = "db", conflicts_with_all = ["image", "prompt", "detail", "max_size"])]
     pub(crate) resume: bool,
 
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Bring the Markdown and text files of a folder into the knowledge base.
+    /// Add the Markdown and text files of a folder to the knowledge base.
     Ingest {
         /// The folder.
         folder: PathBuf,
@@ -70,14 +70,14 @@ pub(crate) enum Command {
     },
 }
 
-/// Which knowledge base.
+/// The knowledge base and its embedder.
 #[derive(Debug, Args)]
 pub(crate) struct Knowledge {
     /// The knowledge base [default: KNOWLEDGE_DB_PATH, or one of this example, with its own texts until others are ingested].
     #[arg(long, value_name = "FILE")]
     knowledge: Option<PathBuf>,
 
-    /// What embeds texts: hash, or a model such as openai:text-embedding-3-small [default: EMBEDDING_MODEL, or hash].
+    /// The embedder: hash, or a model such as openai:text-embedding-3-small [default: EMBEDDING_MODEL, or hash].
     #[arg(long, value_name = "NAME")]
     embedder: Option<EmbedderName>,
 }

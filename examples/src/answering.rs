@@ -15,7 +15,7 @@ use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::{ModelName, UnknownModel};
 use superstep::prelude::{CancellationToken, RunError};
 
-use crate::command_line::nobody_reads;
+use crate::command_line::is_broken_pipe;
 use crate::model::{PROVIDERS, is_behind_a_network};
 use crate::{Example, model, repository};
 
@@ -30,16 +30,16 @@ pub struct Answering {
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
 
-    /// The conversation to continue; a new one without it.
+    /// The conversation to continue [default: a new one].
     #[arg(long, value_name = "ID", value_parser = not_blank)]
     thread: Option<String>,
 
-    /// The model: extractive, script:FILE, or one behind a network, such as anthropic:claude-sonnet-4-5, with its key in
-    /// the environment [default: SUPERSTEP_MODEL, or extractive].
+    /// The model: extractive, script:FILE, or one behind a network, such as anthropic:claude-sonnet-4-5, with its key
+    /// in the environment [default: SUPERSTEP_MODEL, or extractive].
     #[arg(long, value_name = "NAME")]
     model: Option<ModelName>,
 
-    /// Show what the model says as it says it; so also on a terminal.
+    /// Print the model's reply while it arrives; the default on a terminal.
     #[arg(long)]
     pub stream: bool,
 
@@ -47,7 +47,7 @@ pub struct Answering {
     #[arg(long)]
     pub json: bool,
 
-    /// The debugger, if it is asked for.
+    /// The debugger.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -55,7 +55,7 @@ pub struct Answering {
 /// A command other than a question.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Look into the file, and run, replay and answer its threads. `debug --help` lists the verbs.
+    /// Look into the file, and run, replay and answer its threads; `debug --help` lists the verbs.
     #[command(disable_help_flag = true)]
     Debug {
         /// The verb and its arguments.
@@ -68,7 +68,7 @@ impl Answering {
     /// Makes the tool that searches the documents.
     ///
     /// # Errors
-    /// When the folder cannot be read or has no documents.
+    /// If the folder cannot be read or has no documents.
     pub fn tools(&self) -> Result<ToolRegistry, Box<dyn Error>> {
         let (folder, kinds) = match &self.docs {
             Some(folder) => (folder.clone(), FileKinds::Documents),
@@ -154,7 +154,7 @@ impl Answering {
 #[expect(clippy::print_stderr, reason = "a command-line program says there how to continue")]
 pub fn say_how_to_continue(error: &(dyn Error + 'static), thread: &ThreadId, command: &str) {
     let never_ran = matches!(error.downcast_ref(), Some(RunError::NothingToResume { .. }));
-    if !never_ran && !nobody_reads(error) {
+    if !never_ran && !is_broken_pipe(error) {
         eprintln!("failed in thread {thread}; nothing that was finished is lost");
         eprintln!("continue: {command}");
     }

@@ -38,7 +38,7 @@ pub fn print(line: impl Display) -> io::Result<()> {
 pub fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
     match result {
         Ok(code) => code,
-        Err(error) if nobody_reads(&*error) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", with_causes(&*error));
             ExitCode::FAILURE
@@ -49,7 +49,7 @@ pub fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
 /// Prints the usage of a program: to standard output for `--help`, and otherwise as an error.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn usage(arguments: &[String], text: &str) -> Result<ExitCode, Box<dyn Error>> {
     let is_asked = arguments.first().is_some_and(|first| ["--help", "-h"].contains(&first.as_str()));
     if is_asked {
@@ -60,7 +60,7 @@ pub fn usage(arguments: &[String], text: &str) -> Result<ExitCode, Box<dyn Error
     Ok(ExitCode::from(2))
 }
 
-pub(crate) fn nobody_reads(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 

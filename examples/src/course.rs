@@ -93,7 +93,7 @@ impl CourseAgent {
     /// model is made by its name, as [`ModelName::open`] does.
     ///
     /// # Errors
-    /// When the model cannot be made.
+    /// If the model cannot be created.
     pub fn open<M: ChatModel, E>(
         self,
         size: CourseSize,

@@ -12,7 +12,7 @@ use superstep::state::State;
 /// Follows a run to its end. The text of the model is shown on a terminal, or if `stream` is `true`.
 ///
 /// # Errors
-/// When the run fails.
+/// If the run fails.
 pub async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Result<(Run<S>, Shown), RunError> {
     let live = std::io::stderr().is_terminal();
     let mut speech = Speech { is_shown: live || stream, speaks: false, said: String::new() };

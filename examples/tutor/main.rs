@@ -27,15 +27,15 @@ use superstep_examples::{Example, ended, model, print, repository};
 
 const EXAMPLE: Example = Example { name: "tutor", features: &["web"] };
 
-/// Teaches something from a folder of documents, and tells what it does while it does it.
+/// Teaches a topic from a folder of documents, and reports its progress.
 #[derive(Debug, Parser)]
 #[command(name = "tutor")]
 struct Arguments {
-    /// What is to be taught.
+    /// The topic to teach.
     #[arg(default_value = lesson::QUESTION)]
     question: String,
 
-    /// Serve a page on this port of 127.0.0.1, and tell its browser by server-sent events; 0 for any port.
+    /// Serve a page on this port of 127.0.0.1, which receives server-sent events; 0 for any port.
     #[arg(long, value_name = "PORT", conflicts_with = "question")]
     sse: Option<u16>,
 
@@ -44,7 +44,7 @@ struct Arguments {
     docs: Option<PathBuf>,
 
     /// The model, such as anthropic:claude-sonnet-4-5, with its key in the environment [default: SUPERSTEP_MODEL, or a
-    /// lesson that is written down beforehand].
+    /// scripted lesson].
     #[arg(long, value_name = "NAME")]
     model: Option<ModelName>,
 }
@@ -63,9 +63,9 @@ const INSTRUCTIONS: &str = "You are a patient tutor. Say in a sentence what you 
 #[tool(idempotent)]
 async fn note(
     context: &ToolContext,
-    /// What it is about, in a few words.
+    /// The topic, in a few words.
     title: String,
-    /// What there is to know.
+    /// The note itself.
     text: String,
 ) -> Result<String, &'static str> {
     if title.trim().is_empty() {

@@ -23,7 +23,7 @@ pub(crate) enum FileError {
     #[error("{0} is empty: nothing was stored in it yet")]
     Empty(String),
     #[error(
-        "{0} was removed or replaced while it was open, and what was written since is lost: put the file back, or open the \
+        "{0} was removed or replaced while it was open, and later writes are lost: put the file back, or open the \
          saver again"
     )]
     Moved(String),
@@ -38,11 +38,11 @@ pub(crate) enum FileError {
     Spawn(#[source] std::io::Error),
     #[error("the list is not of the kind that was asked for: {0}")]
     OtherPage(&'static str),
-    #[error("another program changed the thread in the same moment")]
+    #[error("another program changed the thread at the same moment")]
     Raced,
     #[error("part of a request failed after it had begun to write")]
     HalfWritten,
-    #[error("an earlier failure has lost the database in memory")]
+    #[error("an earlier failure lost the in-memory database")]
     MemoryLost,
     /// The error of a failed transaction, shared by all of its requests.
     #[error("{}", reason(.0))]

@@ -238,12 +238,12 @@ impl SqliteSaver {
         let sessions = &self.shared().sessions;
         loop {
             match sessions.count(thread, base, self.fence(), &result) {
-                Some(Counted::Earlier(earlier)) => return Ok(earlier),
+                Some(Counted::Earlier(earlier)) => return Ok(Arc::unwrap_or_clone(earlier)),
                 Some(Counted::Store(counts)) => {
-                    let (name, stored) = (thread.clone(), counts.clone());
-                    let kind = Kind::Result { thread: thread.clone(), base };
-                    self.hand_over(kind, move |turn| turn.record(&name, base, &stored));
-                    return Ok(counts);
+                    let result = Arc::clone(&counts);
+                    let job = Job::result(thread.clone(), base, result, self.lease.clone());
+                    self.shared().writer.queue.push(job);
+                    return Ok(Arc::unwrap_or_clone(counts));
                 }
                 None if self.begin_superstep(thread, base).await? => {}
                 // The superstep has ended: the next commit reports it.
@@ -310,8 +310,9 @@ impl Checkpointer for SqliteSaver {
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let thread = commit.thread.clone();
-        let (checkpoint, is_last) = (Arc::clone(&commit.checkpoint), commit.is_last);
-        let kind = Kind::Commit { thread: thread.clone(), checkpoint, is_last };
+        let (checkpoint, recorded, is_last) =
+            (Arc::clone(&commit.checkpoint), commit.recorded, commit.is_last);
+        let kind = Kind::Commit { thread: thread.clone(), checkpoint, recorded, is_last };
         let committed = self.write(kind, move |turn| turn.commit(&commit)).await;
         self.shared().sessions.end(&thread);
         self.shared().drawn.end(&thread);
@@ -471,7 +472,7 @@ mod tests {
         saver.register(&describe(1)).await.expect("it fits");
         let full = saver.register(&describe(1 << 20)).await.expect_err("it is full");
         assert_eq!(full.to_string(), "the store failed: database or disk is full");
-        let lost = "the store failed: an earlier failure has lost the database in memory";
+        let lost = "the store failed: an earlier failure lost the in-memory database";
         assert_eq!(saver.register(&describe(1)).await.expect_err("it is gone").to_string(), lost);
         assert_eq!(saver.threads().await.expect_err("it is gone").to_string(), lost);
         assert_eq!(saver.flush(&"t".into()).await.expect_err("it is gone").to_string(), lost);

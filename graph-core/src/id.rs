@@ -256,11 +256,16 @@ macro_rules! hash_id {
                 bytes.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
                 Self(bytes)
             }
+
+            /// Writes the text into `buffer`, and returns it.
+            fn text<'b>(&self, buffer: &'b mut [u8; 32]) -> &'b str {
+                Uuid::from_bytes(self.0).simple().encode_lower(buffer)
+            }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                f.write_str(self.text(&mut [0; 32]))
             }
         }
 
@@ -288,7 +293,7 @@ macro_rules! hash_id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(self.text(&mut [0; 32]))
             }
         }
 

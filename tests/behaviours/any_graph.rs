@@ -55,7 +55,7 @@ async fn a_thread_is_run_answered_edited_and_forked_without_its_types() {
         let thread = graph.thread("rust");
         let asked = thread.run(json!({ "topic": "Rust", "facts": ["typed"] })).await.expect("it asks");
         assert_eq!(asked.interrupted().expect("it asks")[0].node.as_str(), "review");
-        thread.edit(json!({ "facts": ["fast"] })).await.map(drop).expect("nobody else writes");
+        thread.edit(json!({ "facts": ["fast"] })).await.map(drop).expect("there is no other writer");
         let state = thread.state().await.expect("it ran").values.to_json();
         assert_eq!(
             state,
@@ -92,7 +92,7 @@ async fn what_does_not_fit_is_refused_with_its_reason() {
     assert!(misfit.starts_with("the edit does not fit: field \"facts\": "), "{misfit}");
     let cases = [
         (JsonOutcome::routed("Accpt"), "the edit does not fit: unknown variant `Accpt`"),
-        (JsonOutcome::update(json!({})), "an edit as node \"review\" has no decision"),
+        (JsonOutcome::update(json!({})), "the edit as node \"review\" needs a decision"),
         (
             JsonOutcome::update(json!({ "x": 1 })).route("Accept"),
             "the edit does not fit: the state has no field \"x\"",
@@ -110,7 +110,7 @@ async fn what_does_not_fit_is_refused_with_its_reason() {
 #[tokio::test]
 async fn a_state_is_taken_back_as_its_own_type() {
     let thread = essays().checkpointer(MemorySaver::new()).erased().thread("t");
-    let state = thread.run(json!({ "topic": "Rust", "token": "t" })).await.expect("it asks").state;
+    let state = thread.run(json!({ "topic": "Rust", "token": "t" })).await.expect("it asks").into_state();
     let essay: Essay = state.clone().downcast().expect("it is an essay");
     assert_eq!((&*essay.topic, &*essay.token), ("Rust", "t"));
     #[derive(State, Clone, Default)]

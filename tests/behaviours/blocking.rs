@@ -61,14 +61,14 @@ async fn errors_panics_and_retries_are_those_of_any_node() {
 
 /// The runtime has one thread: if the function ran there, its sibling could never unblock it.
 #[tokio::test]
-async fn tasks_beside_a_blocked_one_go_on() {
+async fn tasks_beside_a_blocked_one_continue() {
     let (free, freed) = mpsc::channel::<()>();
     let freed = Arc::new(Mutex::new(freed));
     let mut g = StateGraph::<Log>::new("g");
     let waits = g.node(
         "waits",
         blocking(move || {
-            freed.lock().expect("nobody panics").recv().expect("it is freed");
+            freed.lock().expect("no holder of the lock panics").recv().expect("it is freed");
             wrote("waits")
         }),
     );
@@ -102,7 +102,7 @@ async fn nested_graphs_cannot_run_out_of_threads() {
                     depth => {
                         let run =
                             Handle::current().block_on(nested(depth - 1).run(Log::update()).into_future());
-                        run.map_err(|error| error.to_string())?.state.v
+                        run.map_err(|error| error.to_string())?.into_state().v
                     }
                 };
                 below.push(depth.to_string());
@@ -126,9 +126,9 @@ async fn what_a_function_gives_after_its_time_is_discarded() {
     let node = g.node(
         "node",
         blocking(move |task: TaskInfo| {
-            freed.lock().expect("nobody panics").recv().expect("it is freed");
-            let tell = tell.lock().expect("nobody panics").take().expect("it runs once");
-            tell.send(task.is_cancelled()).expect("somebody waits");
+            freed.lock().expect("no holder of the lock panics").recv().expect("it is freed");
+            let tell = tell.lock().expect("no holder of the lock panics").take().expect("it runs once");
+            tell.send(task.is_cancelled()).expect("a task waits");
             wrote("late")
         }),
     );

@@ -233,7 +233,7 @@ async fn a_breakpoint_after_a_source_of_a_join_and_before_its_target() {
             g.policy(qa).interrupt_before();
         });
         assert_eq!(stop(before.run(Log::update()).await), r#"plan a b b2 | before ["qa"] after []"#);
-        before.edit(input("edited")).await.expect("nobody else writes");
+        before.edit(input("edited")).await.expect("there is no other writer");
         let head = before.head().await.expect("it ran");
         assert_eq!((head.step(), head.next()), (4, vec!["qa".into()]));
         assert_eq!(stop(before.resume().await), "plan a b b2 edited qa | Finished");
@@ -262,7 +262,7 @@ async fn b41_b42_a_node_that_is_next_is_played_not_joined_by_another() {
         assert!(matches!(nothing, RunError::NothingAsked { .. }));
         assert_eq!(stop(thread.resume().await), "abc node-1 node-2 | Finished");
         let thread = at_breakpoint("played").await;
-        thread.edit_as(one, input("by hand")).await.expect("nobody else writes");
+        thread.edit_as(one, input("by hand")).await.expect("there is no other writer");
         assert_eq!(stop(thread.resume().await), "abc by hand node-2 | Finished");
     })
     .await;

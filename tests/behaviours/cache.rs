@@ -72,7 +72,11 @@ async fn e12_a_result_is_used_again_with_its_writes_and_its_decision() {
     assert_eq!(run(&graph, "a", 1).await, ["about a", "left"]);
     assert_eq!(run(&graph, "a", 2).await, ["about a", "left"]);
     assert_eq!(stage.calls.of("decide"), 1);
-    assert_eq!(*cached.lock().expect("nobody panics"), ["decide"], "and it is said in the log");
+    assert_eq!(
+        *cached.lock().expect("no holder of the lock panics"),
+        ["decide"],
+        "and it is said in the log"
+    );
     assert_eq!(run(&graph, "b", 1).await, ["about b", "right"]);
     assert_eq!(stage.calls.of("decide"), 2, "another key");
 
@@ -125,7 +129,7 @@ async fn a_result_lives_for_its_time() {
     let cache = Cache::new().key(|log: &Log| log.topic.clone()).time_to_live(Duration::from_secs(60));
     let graph = deciding(cache, &stage).ambient(hand.clone());
     for (seconds, calls) in [(0, 1), (59, 1), (60, 2), (119, 2), (121, 3)] {
-        *hand.0.lock().expect("nobody panics") = Duration::from_secs(seconds);
+        *hand.0.lock().expect("no holder of the lock panics") = Duration::from_secs(seconds);
         run(&graph, "a", 1).await;
         assert_eq!(stage.calls.of("decide"), calls, "after {seconds} s");
     }
@@ -169,7 +173,7 @@ async fn an_error_is_not_kept() {
 }
 
 #[tokio::test]
-async fn items_of_each_are_told_apart() {
+async fn items_of_each_are_distinguished() {
     #[derive(Route, Serialize, Deserialize)]
     enum Fan {
         Out(Vec<u32>),
@@ -214,7 +218,13 @@ async fn m11_a_copy_uses_what_a_node_with_a_cache_returned() {
             let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
             let thread = graph.thread("t");
             thread.run(Log::update()).await.map(drop).expect("it runs");
-            thread.before_named("node").await.expect("it ran").branch().await.expect("nobody else writes");
+            thread
+                .before_named("node")
+                .await
+                .expect("it ran")
+                .branch()
+                .await
+                .expect("there is no other writer");
             assert_eq!(thread.resume().await.expect("it runs").state.said, ["done"]);
             assert_eq!(stage.calls.of("t"), calls);
         })

@@ -242,7 +242,7 @@ async fn b38_a_drain_in_the_last_superstep_lets_the_run_finish() {
     let token = CancellationToken::new();
     let graph = draining(&token, false);
     let run = graph.run(Log::update()).drain_on(token).await.expect("a drain is no error");
-    assert_eq!((run.status, run.state.ran), (Status::Finished, vec!["first".to_owned()]));
+    assert_eq!((&run.status, &run.state.ran), (&Status::Finished, &vec!["first".to_owned()]));
 }
 
 /// With the durability that saves at the end, a drain saves.

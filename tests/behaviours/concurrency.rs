@@ -86,7 +86,7 @@ async fn m02_two_inputs_at_once_lose_no_turn() {
                 // again.
                 if let Err(lost) = ended {
                     assert!(matches!(lost, RunError::Superseded { .. }), "{lost}");
-                    drop(run(text).await.1.expect("nobody else runs"));
+                    drop(run(text).await.1.expect("there is no other run"));
                 }
             }
             let log = thread.head().await.expect("it ran").into_state();
@@ -223,7 +223,7 @@ async fn the_result_that_was_recorded_first_is_the_one_that_counts() {
 /// A run that found results other than its own used to load the thread again. If the other run had moved on meanwhile,
 /// it continued that run's work.
 #[tokio::test]
-async fn a_run_that_is_behind_does_not_go_on_with_the_work_of_the_one_ahead() {
+async fn a_run_that_is_behind_does_not_continue_with_the_work_of_the_one_ahead() {
     let stage = Stage::default();
     let thread = on_cue(&stage, Arc::new(MemorySaver::new())).thread("t");
     let calls = stage.calls.clone();
@@ -257,7 +257,7 @@ async fn a_run_that_is_behind_does_not_go_on_with_the_work_of_the_one_ahead() {
     assert!(matches!(slow, Err(RunError::Superseded { .. })), "{slow:?}");
     let fast = fast.expect("it was first");
     assert_eq!(fast.state.ran, ["a2", "b2"]);
-    assert_eq!(stage.calls.of("end"), 0, "that is for whoever resumes the thread");
+    assert_eq!(stage.calls.of("end"), 0, "that is for the run that resumes the thread");
 }
 
 #[tokio::test]
@@ -286,7 +286,7 @@ async fn an_edit_beside_a_run_supersedes_it_or_is_superseded() {
         };
         let (run, edit) = tokio::join!(thread.run(Log::update()).into_future(), edit);
         assert!(matches!(run, Err(RunError::Superseded { .. })), "{run:?}");
-        edit.expect("nobody else edits");
+        edit.expect("there is no other writer");
         let log = thread.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["edit", "node"]);
     })

@@ -167,7 +167,7 @@ async fn an_edit_takes_the_deadline_along_and_a_fork_begins_a_new_one() {
         let head = thread.head().await.expect("it ran");
         let fork = head.fork("fork").await.expect("the name is free");
         assert_eq!(asked(&fork).await.deadline.expect("it has one").at_ms, 3_700_000);
-        thread.edit(Log::update().said(["edited"])).await.expect("nobody else writes");
+        thread.edit(Log::update().said(["edited"])).await.expect("there is no other writer");
         assert_eq!(asked(&thread).await.deadline, open[0].deadline);
         clock.set(3_600);
         let expired = graph.tick().await.expect("the store works");

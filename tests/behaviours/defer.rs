@@ -93,7 +93,7 @@ async fn deferred_nodes_that_do_not_lead_to_each_other_run_together() {
     let edges = [("START", "a"), ("START", "y"), ("a", "b"), ("a", "z")];
     let graph = wired(&Stage::default(), &["a", "b", "y", "z"], &edges);
     let run = graph.run(Log::update()).await.expect("no node fails");
-    assert_eq!((run.step, run.state.ran), (3, ["a", "b", "y", "z"].map(String::from).to_vec()));
+    assert_eq!((run.step, &run.state.ran), (3, &["a", "b", "y", "z"].map(String::from).to_vec()));
 }
 
 #[derive(Route, Serialize, Deserialize)]

@@ -68,14 +68,14 @@ async fn forks_of_a_deleted_thread_keep_the_past_that_they_share() {
         assert_eq!(length(&fork).await, shared + 2);
         let before = fork.before_named("a").await.expect("that is shared");
         assert_eq!(before.state().v, ["in"]);
-        before.branch().await.expect("nobody else writes");
+        before.branch().await.expect("there is no other writer");
         assert_eq!(fork.resume().await.expect("no node fails").state.v, ["in", "a", "b", "c"]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_with_a_subgraph_that_its_deleted_origin_kept() {
+async fn a_fork_continues_with_a_subgraph_that_its_deleted_origin_kept() {
     on_both_savers(|saver| async move {
         let mut inner = StateGraph::<Log>::new("inner");
         let count =

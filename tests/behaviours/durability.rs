@@ -26,7 +26,7 @@ async fn saver(path: &Path) -> SqliteSaver {
 
 /// The checkpoints of the thread that another program sees, in the order of its history.
 async fn seen(path: &Path, graph: &Graph<Log, Stage>) -> Vec<String> {
-    let saver = SqliteSaver::open(path).await.expect("nobody holds the file");
+    let saver = SqliteSaver::open(path).await.expect("no program holds the file");
     let thread = graph.clone().with_context(Stage::default()).checkpointer(saver).thread("t");
     let history = thread.history().expect("a store").collect().await.expect("it reads");
     history.iter().map(|line| format!("{:?} {} {:?}", line.source, line.step, line.next)).collect()
@@ -128,8 +128,8 @@ impl Other {
     }
 }
 
-/// The outcome was only queued when `fx.run` returned: a kill while another program held the lock made the effect happen
-/// twice.
+/// The outcome was only queued when `fx.run` returned: a kill while another program held the lock made the effect
+/// happen twice.
 #[tokio::test]
 async fn an_effect_returns_when_its_outcome_is_stored() {
     for durability in [Durability::Power, Durability::Process] {

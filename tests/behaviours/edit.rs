@@ -58,13 +58,13 @@ async fn an_edit_keeps_results_effects_and_answers() {
         let thread = shop(&stage).shared_checkpointer(saver).thread("t");
         assert_eq!(questions(thread.run(Order::update().item("tea")).await), ["name?"]);
         assert_eq!(questions(thread.answer("Ann").await), ["name?"]);
-        thread.edit(Order::update().log(["edited"])).await.expect("nobody else writes");
+        thread.edit(Order::update().log(["edited"])).await.expect("there is no other writer");
         // The open question is the same, and can be answered at once.
         let head = thread.head().await.expect("it reads");
         assert_eq!(head.interrupts().iter().filter(|ask| ask.key == "3").count(), 1);
         assert_eq!(questions(thread.answer("Bea").await), ["really tea?"]);
         // A question that depends on the edited value is asked again, the others are not.
-        thread.edit(Order::update().item("milk")).await.expect("nobody else writes");
+        thread.edit(Order::update().item("milk")).await.expect("there is no other writer");
         assert_eq!(questions(thread.resume().await), ["really milk?"]);
         assert_eq!(thread.head().await.expect("it reads").interrupts().len(), 1, "nobody asks for tea");
         let order = thread.answer(&true).await.expect("no node fails").finished().expect("all is answered");

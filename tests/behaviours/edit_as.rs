@@ -84,7 +84,7 @@ async fn o12_an_edit_as_one_of_two_pending_nodes_leaves_the_other_pending() {
         let run = thread.run(Log::update()).interrupt_before([a, b]).await.expect("no node fails");
         assert!(matches!(run.status, Status::Breakpoint { .. }));
         assert_eq!(now(&thread).await, " | a b");
-        thread.edit_as(a, ran("A!")).await.expect("nobody else writes");
+        thread.edit_as(a, ran("A!")).await.expect("there is no other writer");
         assert_eq!(now(&thread).await, "A! | b");
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.source(), head.next()), (Source::Update, vec!["a".into(), "b".into()]));
@@ -102,7 +102,7 @@ async fn o13_b74_an_edit_as_both_pending_nodes_ends_the_superstep() {
         thread.input(Log::update()).await.expect("it is stored");
         thread.edit_as(START, ()).await.expect("START is next");
         assert_eq!(now(&thread).await, " | a b");
-        thread.edit_as(a, ran("A!")).and_as(b, ran("B!")).await.expect("nobody else writes");
+        thread.edit_as(a, ran("A!")).and_as(b, ran("B!")).await.expect("there is no other writer");
         assert_eq!(now(&thread).await, "A! B! | c");
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.step(), head.source()), (1, Source::Update));
@@ -121,7 +121,7 @@ async fn m12_several_edits_of_a_superstep_merge_in_the_order_of_its_tasks() {
         let thread = graph.thread("t");
         thread.input(ran("i")).await.expect("it is stored");
         thread.edit_as(START, ran("i")).await.expect("START is next");
-        thread.edit_as(b, ran("B")).and_as(a, ran("A")).await.expect("nobody else writes");
+        thread.edit_as(b, ran("B")).and_as(a, ran("A")).await.expect("there is no other writer");
         assert_eq!(now(&thread).await, "i A B | c");
     })
     .await;
@@ -141,12 +141,12 @@ async fn f05_who_wrote_an_edit_is_inferred_only_when_it_is_clear() {
         let unclear = thread.edit_as_last(ran("X")).await.expect_err("two nodes ran last");
         assert_eq!(
             unclear.to_string(),
-            r#"which node has written the edit is not clear: one of "a", "b"; say it with `edit_as`"#
+            r#"the node that wrote the edit is ambiguous: one of "a", "b"; name it with `edit_as`"#
         );
         let nope = thread.edit_as_named("nope", ran("X")).await.expect_err("no such node");
         assert_eq!(nope.to_string(), r#"graph "g" has no node "nope""#);
         // An edit from outside belongs to no node.
-        thread.edit(ran("X")).await.expect("nobody else writes");
+        thread.edit(ran("X")).await.expect("there is no other writer");
         assert_eq!(now(&thread).await, "a b X | ");
         let never = graph.thread("new").edit_as_last(ran("X")).await.expect_err("nothing ran");
         assert!(matches!(never, RunError::Thread(ThreadError::NeverRan(_))));
@@ -161,7 +161,7 @@ async fn f06_what_is_pending_can_be_dropped() {
         let thread = graph.thread("t");
         thread.run(Log::update()).interrupt_before("b").await.map(drop).expect("no node fails");
         assert_eq!(now(&thread).await, "a | b");
-        thread.discard_pending().await.expect("nobody else writes");
+        thread.discard_pending().await.expect("there is no other writer");
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.source(), head.next()), (Source::Update, Vec::new()));
         assert_eq!(now(&thread).await, "a | ");
@@ -184,7 +184,8 @@ async fn f07_an_input_is_stored_without_running_it() {
         assert_eq!(resumed(&thread).await, "in a b c");
         // And a checkpoint is copied unchanged, beside the original.
         let before = thread.before_named("b").await.expect("it ran");
-        let copy = thread.at(before.branch().await.expect("nobody else writes")).await.expect("it is there");
+        let copy =
+            thread.at(before.branch().await.expect("there is no other writer")).await.expect("it is there");
         assert_eq!((copy.source(), copy.next()), (Source::Fork, vec!["b".into()]));
         assert_eq!(copy.loaded().checkpoint.parent, before.loaded().checkpoint.parent);
     })
@@ -278,8 +279,8 @@ async fn an_edit_as_a_deciding_node_takes_its_decision() {
         let early = thread.edit_as(review, Verdict::Revise).await.expect_err("START has led nowhere yet");
         assert_eq!(
             early.to_string(),
-            "an edit as \"review\" would drop what others have led to: \"__start__\"; edit as those that led there as \
-             well, or drop it first with `discard_pending`"
+            "an edit as \"review\" would drop next tasks that other nodes led to: \"__start__\"; edit as those \
+             nodes too, or drop the tasks first with `discard_pending`"
         );
         thread.edit_as(START, ()).await.expect("START is next");
         let wrong = thread.edit_as_named("review", ran("X")).await.expect_err("it decides");
@@ -298,7 +299,7 @@ async fn an_edit_as_a_deciding_node_takes_its_decision() {
 }
 
 #[tokio::test]
-async fn an_edit_as_the_last_node_decides_its_branches_anew_and_repeats_its_route() {
+async fn an_edit_as_the_last_node_decides_its_branches_again_and_repeats_its_route() {
     on_both_savers(|saver| async move {
         let (graph, _) = deciding(&saver);
         let thread = graph.thread("t");
@@ -311,7 +312,7 @@ async fn an_edit_as_the_last_node_decides_its_branches_anew_and_repeats_its_rout
         stop(thread.resume().interrupt_before("more").await);
         assert_eq!(now(&thread).await, "review one count | more");
         // After an edit from outside it is still the last node that ran.
-        thread.edit(Log::update().verdict("fine")).await.expect("nobody else writes");
+        thread.edit(Log::update().verdict("fine")).await.expect("there is no other writer");
         thread.edit_as_last(ran("two")).await.expect("count ran last");
         assert_eq!(now(&thread).await, "review one count two | ", "it is large now");
     })
@@ -328,9 +329,9 @@ async fn an_edit_as_a_node_does_not_silently_drop_what_others_led_to() {
         let RunError::Thread(ThreadError::WouldDrop { nodes, next }) = &drops else { panic!("{drops}") };
         assert_eq!((&nodes[..], &next[..]), (&["b".into()][..], &["c".into()][..]));
         assert_eq!(now(&thread).await, "a b | c", "nothing was stored");
-        thread.edit_as(a, ran("A")).await.expect("what a has led to is led to anew");
+        thread.edit_as(a, ran("A")).await.expect("the nodes after a are next again");
         assert_eq!(now(&thread).await, "a b A | c");
-        thread.discard_pending().await.expect("nobody else writes");
+        thread.discard_pending().await.expect("there is no other writer");
         thread.edit_as(b, ran("B")).await.expect("nothing is left to drop");
         assert_eq!(now(&thread).await, "a b A B | ");
     })

@@ -170,7 +170,7 @@ async fn a_person_may_say_that_it_happened() {
         // A value of another type is asked for again.
         let again = thread.answer(&json!({ "happened": "yes" })).await.expect("it asks again");
         assert_eq!(again.interrupted().expect("it asks again").len(), 1);
-        let log = thread.answer(&json!({ "happened": 9 })).await.expect("it is known now").state;
+        let log = thread.answer(&json!({ "happened": 9 })).await.expect("it is known now").into_state();
         assert_eq!((log.said, stage.calls.take().len()), (vec!["9".to_owned()], 1));
     })
     .await;
@@ -195,9 +195,9 @@ async fn a_person_may_have_it_run_again_and_is_asked_each_time() {
         };
         assert_eq!(tokio::join!(run, cancel).0.expect("no node fails").status, Status::Cancelled);
         stage.broken.mend("hangs");
-        let anew = thread.resume().await.expect("it asks").interrupted().expect("it asks");
-        assert_ne!(anew[0].id, asked[0].id);
-        let log = thread.answer(&json!("run_again")).await.expect("it runs").state;
+        let again = thread.resume().await.expect("it asks").interrupted().expect("it asks");
+        assert_ne!(again[0].id, asked[0].id);
+        let log = thread.answer(&json!("run_again")).await.expect("it runs").into_state();
         assert_eq!((log.said, stage.calls.take().len()), (vec!["7".to_owned()], 3));
     })
     .await;

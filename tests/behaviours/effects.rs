@@ -237,7 +237,7 @@ async fn an_effect_of_unknown_outcome_is_not_repeated_silently() {
         assert_eq!(stage.calls.of("paid"), 1);
         stage.broken.mend("fails");
         for _ in 0..2 {
-            let error = thread.resume().await.expect_err("nobody knows whether it was paid");
+            let error = thread.resume().await.expect_err("the outcome of the payment is unknown");
             assert_eq!(
                 error.to_string(),
                 "node \"pays\" failed at step 1: effect `pay` was started before, and its outcome is unknown; if it \
@@ -258,7 +258,7 @@ async fn an_effect_of_unknown_outcome_is_repeated_where_that_is_declared() {
         let thread = cut_off(&stage, saver, OnUnknown::Retry).thread("t");
         thread.run(Log::update()).await.expect_err("a sibling fails");
         stage.broken.mend("fails");
-        let log = thread.resume().await.expect("all is mended").state;
+        let log = thread.resume().await.expect("all is mended").into_state();
         assert_eq!((log.said, stage.calls.of("paid")), (vec!["paid".to_owned()], 2));
     })
     .await;
@@ -284,7 +284,7 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
         node.timeout(Duration::from_secs(1)).retry(Retry::fixed(3, Duration::ZERO))
     });
     for graph in [graph.clone(), graph.checkpointer(MemorySaver::new())] {
-        let error = graph.run(Log::update()).await.expect_err("nobody knows");
+        let error = graph.run(Log::update()).await.expect_err("the outcome is unknown");
         assert!(error.to_string().contains("its outcome is unknown"), "{error}");
         assert_eq!(stage.calls.take(), ["paid"]);
     }
@@ -294,7 +294,7 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
             .on_unknown(OnUnknown::Retry)
     });
     let run = graph.run(Log::update()).await.expect("the second attempt is fast");
-    assert_eq!((run.state.said, stage.calls.take().len()), (vec!["paid".to_owned()], 2));
+    assert_eq!((run.into_state().said, stage.calls.take().len()), (vec!["paid".to_owned()], 2));
 }
 
 #[tokio::test(start_paused = true)]

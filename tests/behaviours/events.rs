@@ -77,7 +77,7 @@ fn lines(events: &[RunEvent]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_run_is_told_in_order() {
+async fn a_run_is_reported_in_order() {
     on_both_savers(|saver| async move {
         let events = Lines::default();
         let graph = graph(&Stage::default()).shared_checkpointer(saver).observe(events.observe());
@@ -165,7 +165,7 @@ async fn a_stream_may_be_finished_without_reading_it() {
 
 /// A node that keeps its `Emit` keeps the log alive; the stream used to wait for its end forever.
 #[tokio::test]
-async fn a_stream_ends_with_its_run_whoever_still_holds_the_log() {
+async fn a_stream_ends_with_its_run_even_if_the_log_is_still_held() {
     let kept: Arc<Mutex<Option<Emit>>> = Arc::default();
     let keep = Arc::clone(&kept);
     let mut g = StateGraph::<Log>::new("g");
@@ -210,7 +210,7 @@ async fn nodes_emit_events_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_pause_is_told_with_its_questions() {
+async fn a_pause_is_reported_with_its_questions() {
     let mut g = StateGraph::<Log>::new("g");
     let node = g.node("node", |ask: Ask<String, String>| async move {
         Log::update().ran([ask.ask("who?".into()).await])
@@ -230,7 +230,7 @@ async fn a_pause_is_told_with_its_questions() {
 }
 
 #[tokio::test]
-async fn a_join_that_never_completed_is_told_at_the_end() {
+async fn a_join_that_never_completed_is_reported_at_the_end() {
     use serde::{Deserialize, Serialize};
     #[derive(Route, Serialize, Deserialize)]
     enum Way {
@@ -256,7 +256,7 @@ async fn a_join_that_never_completed_is_told_at_the_end() {
 }
 
 #[tokio::test]
-async fn checkpoints_are_told_with_their_ids() {
+async fn checkpoints_are_reported_with_their_ids() {
     let events = Lines::default();
     let graph = graph(&Stage::default()).checkpointer(MemorySaver::new());
     let thread = graph.thread("t");

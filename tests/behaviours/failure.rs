@@ -238,7 +238,7 @@ async fn an_attempt_that_takes_too_long_is_given_up_and_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_is_told_from_other_errors() {
+async fn a_timeout_is_distinguished_from_other_errors() {
     let mut g = StateGraph::<Log>::new("g");
     let node = g.node("node", || async { sleep(Duration::from_secs(60)).await });
     g.policy(node).timeout(Duration::from_secs(5));

@@ -70,7 +70,7 @@ async fn j03_values_for_one_superstep_and_values_that_are_not_stored() {
 }
 
 #[tokio::test]
-async fn l15_a_node_sees_the_defaults_of_fields_that_nobody_wrote() {
+async fn l15_a_node_sees_the_defaults_of_unwritten_fields() {
     let mut g = StateGraph::<Fields>::new("missing");
     let a = g.node("a", async |fields: Snapshot<Fields>| Fields::update().y(fields.x + fields.y));
     g.edge(START, a);
@@ -207,7 +207,7 @@ async fn b15_several_writes_of_one_node_come_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn b19_several_writes_of_one_node_to_one_field_are_told_one_by_one() {
+async fn b19_several_writes_of_one_node_to_one_field_are_reported_one_by_one() {
     on_both_savers(async |saver| {
         let mut g = StateGraph::<Foo>::new("several");
         let one = g.node("one", async || Foo::update().listed("one.0").listed("one.1"));

@@ -66,7 +66,7 @@ async fn i03_the_error_of_an_effect_ends_the_run_and_the_one_before_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b78_effects_at_once_are_told_apart_by_their_keys_and_not_repeated() {
+async fn b78_effects_at_once_are_distinguished_by_their_keys_and_not_repeated() {
     on_both_savers(async |saver| {
         let calls = Calls::default();
         let noting = calls.clone();

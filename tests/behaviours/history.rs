@@ -190,7 +190,7 @@ async fn checkpoints_are_found_by_id_and_by_what_is_next() {
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_by_itself_and_leaves_the_trunk_untouched() {
+async fn a_fork_continues_by_itself_and_leaves_the_trunk_untouched() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let (graph, b) = chain(&stage, saver);
@@ -201,7 +201,7 @@ async fn a_fork_goes_on_by_itself_and_leaves_the_trunk_untouched() {
 
         let fork = trunk.before(b).await.expect("b ran").fork("fork").await.expect("free");
         assert_eq!(fork.head().await.expect("it shares the past").state().ran, ["in", "a"]);
-        fork.edit(input("edit")).await.expect("nobody else writes");
+        fork.edit(input("edit")).await.expect("there is no other writer");
         let log = fork.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["in", "a", "edit", "b", "c"]);
         assert_eq!(stage.calls.take(), ["b", "c"]);
@@ -234,11 +234,11 @@ async fn an_edit_goes_through_the_reducers_and_starts_nothing() {
         assert!(matches!(never, ThreadError::NeverRan(_)));
         thread.run(input("in")).await.expect("no node fails").finished().expect("no pause");
         stage.calls.take();
-        let id = thread.edit(input("x").topic("t")).await.expect("nobody else writes");
+        let id = thread.edit(input("x").topic("t")).await.expect("there is no other writer");
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.id(), head.step(), head.source()), (id, 4, Source::Update));
         assert_eq!(head.state().ran, ["in", "a", "b", "c", "x"]);
-        thread.edit(Log::update().clear_ran()).await.expect("nobody else writes");
+        thread.edit(Log::update().clear_ran()).await.expect("there is no other writer");
         let log = thread.resume().await.expect("nothing is next").state;
         assert_eq!((log.ran.len(), log.topic.as_str()), (0, "t"));
         assert_eq!(stage.calls.take(), [] as [&str; 0]);
@@ -268,7 +268,7 @@ async fn l11_an_edit_keeps_what_is_pending_and_what_siblings_finished() {
         thread.run(input("in")).await.expect_err("b is broken");
         assert_eq!(stage.calls.take_sorted(), ["a", "b"]);
         for edit in ["one", "two"] {
-            thread.edit(input(edit)).await.expect("nobody else writes");
+            thread.edit(input(edit)).await.expect("there is no other writer");
         }
         let view = thread.head().await.expect("it ran").view();
         assert_eq!(view.next, ["a", "b"]);
@@ -290,7 +290,7 @@ async fn an_input_is_edited_before_start_has_taken_it() {
         let first = thread.before_named("a").await.expect("a ran");
         let start = thread.at(first.loaded().checkpoint.parent.expect("an input")).await;
         let fork = start.expect("it is of this thread").fork("fork").await.expect("free");
-        fork.edit(input("edit")).await.expect("nobody else writes");
+        fork.edit(input("edit")).await.expect("there is no other writer");
         let log = fork.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["edit", "in", "a", "b", "c"]);
     })

@@ -176,7 +176,7 @@ async fn d09_d13_an_answer_to_nothing_is_an_error() {
         let thread = graph.thread("t");
         let asked = open(thread.run(said("in")).await);
         let stranger = InterruptId::from_bytes([1; 16]);
-        let unknown = thread.answer_to(stranger, &1).await.expect_err("nobody asked that");
+        let unknown = thread.answer_to(stranger, &1).await.expect_err("there is no such question");
         assert!(matches!(
             unknown,
             RunError::Thread(ThreadError::Store(StoreError::NoInterrupt { interrupt, .. })) if interrupt == stranger
@@ -379,7 +379,7 @@ async fn a_task_pauses_only_when_its_effects_have_ended() {
 #[tokio::test]
 async fn d07_a_question_needs_a_checkpointer() {
     let error = only(ask_age, &Stage::default(), |node| node).run(said("in")).await;
-    let error = error.expect_err("nobody keeps the question");
+    let error = error.expect_err("the question is not stored");
     assert_eq!(
         error.to_string(),
         "node \"node\" failed at step 1: the node asks a question, but the graph has no checkpointer to keep \

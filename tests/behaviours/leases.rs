@@ -59,7 +59,7 @@ async fn a_second_run_is_refused_and_told_who_has_the_thread() {
         until_at_it(&mut first, &stage.calls, 1).await;
         let [held] = saver.leases().await.expect("it reads").try_into().expect("one lease");
         for second in [thread.run(Log::update()), thread.resume()] {
-            let refused = second.await.expect_err("somebody is at it");
+            let refused = second.await.expect_err("it has a lease");
             let RunError::Leased { thread, holder, until_ms } = &refused else { panic!("{refused}") };
             assert_eq!((thread.as_str(), holder.as_str()), ("t", "the first"));
             assert_eq!(*until_ms, held.until_ms());
@@ -69,7 +69,7 @@ async fn a_second_run_is_refused_and_told_who_has_the_thread() {
         }
         // Other threads are free.
         gate.add_permits(2);
-        graph.thread("u").run(Log::default()).await.expect("nobody is at it").finished().expect("to the end");
+        graph.thread("u").run(Log::default()).await.expect("it has no lease").finished().expect("to the end");
         assert_eq!(first.await.expect("it had the thread").finished().expect("to the end").said, ["paid"]);
         gate.add_permits(1);
         let again = thread.run(Log::update()).await.expect("the first has given it back");
@@ -130,7 +130,7 @@ async fn a_run_that_is_dropped_gives_the_thread_back() {
 
 /// Takes the thread away from its holder, like another process for which the lease has expired.
 async fn take_over(saver: &Arc<dyn Checkpointer>) {
-    saver.break_lease(&"t".into()).await.expect("it writes").expect("somebody has it");
+    saver.break_lease(&"t".into()).await.expect("it writes").expect("it has a lease");
 }
 
 #[tokio::test]
@@ -183,7 +183,7 @@ async fn a_run_that_has_lost_its_thread_is_stopped() {
         let lost = run.finish().await.expect_err("it is out");
         assert!(matches!(lost, RunError::LeaseLost { to: None, .. }), "{lost}");
         gate.add_permits(1);
-        thread.resume().await.expect("nobody has it").finished().expect("to the end");
+        thread.resume().await.expect("it has no lease").finished().expect("to the end");
         assert_eq!(stage.calls.of("pay"), 1);
     })
     .await;
@@ -246,7 +246,7 @@ async fn the_threads_of_subgraphs_are_lost_with_the_thread() {
         assert!(matches!(lost, RunError::LeaseLost { .. }), "{lost}");
         assert_eq!(stage.calls.of("pay"), 0);
         gate.add_permits(1);
-        let log = thread.resume().await.expect("nobody has it").finished().expect("to the end");
+        let log = thread.resume().await.expect("it has no lease").finished().expect("to the end");
         assert_eq!(log.said, ["paid"]);
     })
     .await;
@@ -266,12 +266,12 @@ async fn an_answer_is_not_taken_from_who_may_not_run() {
             holder: "another".into(),
             ttl: Duration::from_secs(600),
         };
-        saver.acquire(claim).await.expect("nobody has it");
+        saver.acquire(claim).await.expect("it has no lease");
         let refused = thread.answer(&true).await.expect_err("another one has it");
         assert!(matches!(refused, RunError::Leased { .. }), "{refused}");
         assert_eq!(thread.head().await.expect("it asked").interrupts().len(), 1, "the question is open");
         take_over(&saver).await;
-        thread.answer(&true).await.expect("nobody has it").finished().expect("to the end");
+        thread.answer(&true).await.expect("it has no lease").finished().expect("to the end");
     })
     .await;
 }

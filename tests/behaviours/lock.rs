@@ -73,7 +73,7 @@ fn a_graph_that_is_as_it_was_fits_and_the_file_is_stable() {
 }
 
 #[test]
-fn a_change_is_told_with_what_it_is_to_old_threads() {
+fn a_change_is_reported_with_what_it_is_to_old_threads() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("superstep.lock");
     lock::write(&path, &[&essays::<Essay>("essay", &["plan", "write"])]).expect("it is written");
@@ -119,7 +119,7 @@ fn a_migration_makes_a_change_of_types_fit() {
 }
 
 #[test]
-fn graphs_that_come_and_go_are_told() {
+fn graphs_that_come_and_go_are_reported() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("superstep.lock");
     lock::write(&path, &[&essays::<Essay>("old", &["plan"])]).expect("it is written");

@@ -73,7 +73,7 @@ async fn asks(saver: &Arc<dyn Checkpointer>) {
 }
 
 #[tokio::test]
-async fn an_upgrade_goes_on_with_nodes_added_and_others_removed() {
+async fn an_upgrade_continues_with_nodes_added_and_others_removed() {
     on_both_savers(|saver| async move {
         asks(&saver).await;
         let thread = logs(&saver, &["new", "ask", "d"]).thread("t");
@@ -191,7 +191,7 @@ async fn a_policy_counts_for_subgraphs_too() {
 }
 
 #[tokio::test]
-async fn a_check_tells_which_threads_would_not_go_on_and_writes_nothing() {
+async fn a_check_tells_which_threads_would_not_continue_and_writes_nothing() {
     on_both_savers(|saver| async move {
         asks(&saver).await;
         logs(&saver, &["a"])
@@ -210,7 +210,7 @@ async fn a_check_tells_which_threads_would_not_go_on_and_writes_nothing() {
         let failed: Vec<_> = renamed.failures().map(|checked| checked.thread.as_str()).collect();
         assert_eq!(failed, ["t"]);
         let text = renamed.to_string();
-        assert!(text.starts_with("2 threads, 1 would not go on\n"), "{text}");
+        assert!(text.starts_with("2 threads, 1 could not continue\n"), "{text}");
         assert!(text.contains("t: the checkpoint's next node \"ask\" does not exist"), "{text}");
         assert!(text.contains("done: written under another graph, and loads"), "{text}");
 

@@ -250,7 +250,7 @@ fn half_a_join() -> Graph<Log> {
 
 /// In LangGraph a source that arrived in one turn counts in the next.
 #[tokio::test]
-async fn a14_a_join_that_was_left_half_complete_begins_anew_with_the_next_turn() {
+async fn a14_a_join_that_was_left_half_complete_is_reset_with_the_next_turn() {
     on_both_savers(async |saver| {
         let thread = half_a_join().shared_checkpointer(saver).thread("1");
         let turn =
@@ -341,7 +341,7 @@ async fn b02_a_node_beside_items_of_two_producers_comes_first() {
 }
 
 #[tokio::test]
-async fn b03_items_that_send_items_go_on_beside_the_node_they_lead_to() {
+async fn b03_items_that_send_items_continue_beside_the_node_they_lead_to() {
     #[derive(Route, Serialize, Deserialize)]
     enum Sent {
         On(u32),

@@ -139,7 +139,7 @@ async fn d11_an_update_with_an_answer_is_an_edit_before_it() {
         let thread =
             only(async |ask: Text| v(ask.ask("q".into()).await), &Stage::default(), &saver).thread("t");
         open(thread.run(Log::update()).await);
-        thread.edit(v("u")).await.expect("nobody else writes");
+        thread.edit(v("u")).await.expect("there is no other writer");
         assert_eq!(end(thread.answer("R").await), "u R");
     })
     .await;
@@ -233,10 +233,10 @@ async fn l03_unknown_ids_and_no_answers_are_errors() {
             only(async |ask: Text| v(ask.ask("q".into()).await), &Stage::default(), &saver).thread("t");
         open(thread.run(Log::update()).await);
         let stranger = InterruptId::from_bytes([0; 16]);
-        let unknown = thread.answer_to(stranger, "z").await.expect_err("nobody asked that");
+        let unknown = thread.answer_to(stranger, "z").await.expect_err("there is no such question");
         assert_eq!(
             unknown.to_string(),
-            format!("thread t has no open question {stranger}; resume the thread, and it asks what is open")
+            format!("thread t has no open question {stranger}; resume the thread to get its open questions")
         );
         let none: [(InterruptId, Json); 0] = [];
         assert!(matches!(thread.answers(none).await, Err(RunError::WhichQuestion { .. })));
@@ -351,7 +351,7 @@ async fn b53_a_thread_is_edited_while_it_waits() {
         };
         let thread = only(ask, &stage, &saver).thread("t");
         let first = open(thread.run(v("value")).await);
-        thread.edit(v("edited")).await.expect("nobody else writes");
+        thread.edit(v("edited")).await.expect("there is no other writer");
         let again = open(thread.resume().await);
         assert_ne!(again[0].id, first[0].id, "the task stands on another checkpoint");
         assert_eq!(asked(&again), asked(&first));
@@ -432,7 +432,7 @@ async fn b39_an_edit_between_two_questions_of_one_node_counts() {
         };
         let thread = only(ask, &Stage::default(), &saver).thread("t");
         assert_eq!(asked(&open(thread.run(v("DE")).await)), ["1"]);
-        thread.edit(v("foofoo")).await.expect("nobody else writes");
+        thread.edit(v("foofoo")).await.expect("there is no other writer");
         let second = open(thread.answer("answer 1").await);
         assert_eq!(asked(&second), ["2"]);
         assert_eq!(thread.state().await.expect("it ran").values.v.join(" "), "DE foofoo");
@@ -452,7 +452,7 @@ async fn b62_a_copy_from_before_a_node_with_two_questions_asks_the_first_again()
         open(thread.run(Log::update()).await);
         let second = open(thread.answer("A").await);
         assert_eq!(end(thread.answer_to(second[0].id, "B").await), "AB");
-        thread.before_named("a").await.expect("it ran").branch().await.expect("nobody else writes");
+        thread.before_named("a").await.expect("it ran").branch().await.expect("there is no other writer");
         assert_eq!(asked(&open(thread.resume().await)), ["1"]);
         assert_eq!(asked(&open(thread.answer("C").await)), ["2"]);
         assert_eq!(end(thread.answer("D").await), "CD");

@@ -1,5 +1,5 @@
-//! How often a run waits for its store. The store is far away: each call takes a second of a clock that stands still
-//! otherwise, and calls that are made at the same time take the same second.
+//! The number of times that a run waits for its store. The store is far away: each call takes a second of a clock that
+//! stands still otherwise, and calls that are made at the same time take the same second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,7 +133,7 @@ impl Around for Far {
     }
 }
 
-/// How often `run` waited for the store.
+/// Returns the number of times that `run` waited for the store.
 async fn rounds<T>(run: impl IntoFuture<Output = T>) -> (u64, T) {
     let begun = Instant::now();
     let ended = run.await;
@@ -195,7 +195,7 @@ async fn a_turn_on_a_thread_waits_as_often_and_reads_no_values() {
     }
     assert_eq!(whole.load(Ordering::Relaxed), 0, "each turn knew the head");
 
-    // Another program has moved the thread, or made it anew: its head is read.
+    // Another program has moved the thread, or created it again: its head is read.
     let other = row("row", 1).shared_checkpointer(Arc::clone(&far) as Arc<dyn Checkpointer>);
     other.thread("t").run(said("other")).await.expect("it runs").finished().expect("it finishes");
     let run = thread.run(said("in")).await.expect("it runs");

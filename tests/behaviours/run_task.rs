@@ -73,7 +73,7 @@ async fn tasks_run_by_three_handles_are_committed_by_a_resume_that_runs_none_of_
             let elsewhere = fan_out(&saver, &stage);
             let run = elsewhere.thread("t").run_task(task.id).await.expect("it is pending");
             assert_eq!((run.status, run.checkpoint, run.step), (Status::TaskRecorded, Some(before), 1));
-            assert_eq!(run.state, Log::default(), "what it wrote waits for the others");
+            assert_eq!(*run.state, Log::default(), "what it wrote waits for the others");
         }
         assert!(thread.tasks().await.expect("it ran").iter().all(superstep::run::TaskState::is_finished));
         assert_eq!(thread.head().await.expect("it ran").id(), before, "nothing was committed");
@@ -133,7 +133,7 @@ async fn a_task_counts_once() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_is_told_and_runs_again() {
+async fn a_task_that_fails_is_reported_and_runs_again() {
     on_both_savers(async |saver| {
         let stage = Stage::default();
         let thread = planned(&fan_out(&saver, &stage)).await;

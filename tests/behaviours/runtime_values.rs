@@ -34,7 +34,10 @@ async fn b03_a_node_knows_how_many_steps_are_left_and_which_is_the_last() {
     });
     let run = g.compile().expect("sound").run(Log::update()).recursion_limit(3).await;
     let run = run.expect("no node fails");
-    assert_eq!((run.status, run.state.ran), (Status::Finished, ["2", "1", "0"].map(String::from).to_vec()));
+    assert_eq!(
+        (&run.status, &run.state.ran),
+        (&Status::Finished, &["2", "1", "0"].map(String::from).to_vec())
+    );
 }
 
 #[tokio::test]
@@ -138,7 +141,7 @@ async fn what_a_node_started_beside_itself_learns_of_the_end() {
 
 /// Resolves at once when it is awaited after the end.
 #[tokio::test]
-async fn a_run_that_is_over_is_cancelled_for_whoever_asks() {
+async fn a_finished_run_reports_that_it_is_cancelled() {
     let mut g = StateGraph::<Log>::new("g");
     let seen: Arc<Mutex<Option<TaskInfo>>> = Arc::default();
     let keep = Arc::clone(&seen);
@@ -167,7 +170,7 @@ async fn o04_an_input_counts_whatever_its_metadata_says() {
         let mut last = Vec::new();
         for (input, run) in [("1", "r1"), ("2", "r1"), ("3", "r2")] {
             let run = thread.run(Log::update().ran([input])).metadata("run_id", run).await;
-            last = run.expect("no node fails").state.ran;
+            last = run.expect("no node fails").into_state().ran;
         }
         assert_eq!(last, ["1", "a", "2", "a", "3", "a"]);
     })

@@ -124,7 +124,7 @@ async fn secrets_are_in_no_event_and_no_document() {
 
 /// The event has the operation and the field, but not the operand.
 #[tokio::test]
-async fn that_a_secret_is_written_is_told() {
+async fn that_a_secret_is_written_is_reported() {
     let graph = graph().checkpointer(MemorySaver::new());
     let mut run = graph
         .thread("t")
@@ -276,7 +276,7 @@ async fn told_of_failure(
 }
 
 #[tokio::test]
-async fn a_failure_that_quotes_a_secret_is_told_without_it() {
+async fn a_failure_that_quotes_a_secret_is_reported_without_it() {
     on_both_savers(|saver| async move {
         for fails in [Fails::Returning, Fails::WithACause, Fails::Panicking] {
             let told = told_of_failure(Arc::clone(&saver), fails, &format!("{fails:?}")).await;
@@ -351,7 +351,7 @@ async fn what_was_ever_secret_is_learned_page_by_page_and_then_only_what_is_new(
         past.look_again();
         assert!(learn(&mut past, &saver).await <= 16);
         assert_eq!(past.texts().hide_text("password 200"), "<secret>");
-        past.begin_anew();
+        past.start_over();
         assert_eq!(learn(&mut past, &saver).await, 603);
     })
     .await;
@@ -359,7 +359,7 @@ async fn what_was_ever_secret_is_learned_page_by_page_and_then_only_what_is_new(
 
 /// Only the subgraph's thread knew which part was secret.
 #[tokio::test]
-async fn a_question_whose_subgraph_is_gone_is_one_of_which_nobody_knows_what_is_secret() {
+async fn the_secrets_of_a_question_whose_subgraph_is_gone_are_unknown() {
     on_both_savers(async |saver| {
         let mut inner = StateGraph::<Login>::new("inner");
         let ask = inner.node("ask", async |ask: Ask<String, String>| {

@@ -115,7 +115,7 @@ async fn a_run_that_was_dropped_in_an_effect_leaves_it_unknown_to_the_other() {
                 sleep(Duration::from_millis(5)).await;
                 drop(first);
             },
-            async { graph.thread("t").resume().await.expect_err("nobody knows what became of it") }
+            async { graph.thread("t").resume().await.expect_err("its outcome is unknown") }
         );
         let () = dropped;
         assert!(error.to_string().contains("its outcome is unknown"), "{error}");

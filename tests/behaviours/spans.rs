@@ -125,7 +125,7 @@ async fn work(task: TaskInfo, broken: Dep<Broken>) -> Result<Update<Log>, NodeEr
 }
 
 #[tokio::test]
-async fn a_run_is_told_as_spans_within_spans() {
+async fn a_run_is_reported_as_spans_within_spans() {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let a = g.node("a", work);
     let asks = g.node("asks", |ask: Ask<String, String>| async move {

@@ -122,7 +122,7 @@ async fn fields_are_found_by_name_and_by_former_name() {
 }
 
 #[tokio::test]
-async fn a_new_turn_goes_on_from_the_old_state() {
+async fn a_new_turn_continues_from_the_old_state() {
     on_both_savers(|saver| async move {
         written(&saver).await;
         let thread = after(&Stage::default(), Arc::clone(&saver), true).thread("t");
@@ -207,7 +207,7 @@ async fn an_edit_takes_unfinished_work_along_into_the_new_schema() {
         let fork = thread.at(start).await.expect("it loads").fork("fork").await.expect("free");
 
         let edit = new::Essay::update().title("edited");
-        thread.edit(edit).await.expect("nobody else writes");
+        thread.edit(edit).await.expect("there is no other writer");
         stage.broken.mend("b");
         let essay = thread.resume().await.expect("all is mended").state;
         assert_eq!(essay.facts, ["in", "a", "b", "end"]);
@@ -215,7 +215,7 @@ async fn an_edit_takes_unfinished_work_along_into_the_new_schema() {
         assert_eq!(stage.calls.take(), ["b", "end"]);
 
         let edit = new::Essay::update().title("edited");
-        fork.edit(edit).await.expect("nobody else writes");
+        fork.edit(edit).await.expect("there is no other writer");
         let essay = fork.resume().await.expect("no node fails").state;
         assert_eq!((essay.facts.len(), essay.cost, essay.title.as_str()), (4, 3, "edited"));
         assert!(!essay.alarm);

@@ -165,7 +165,7 @@ async fn what_was_read_is_never_written_over_and_the_next_checkpoint_is_whole() 
         let old = old.expect("it ran");
 
         let thread = v3(&stage, &saver).thread("t");
-        let essay = thread.run(Essay::update().facts(["again"])).await.expect("no node fails").state;
+        let essay = thread.run(Essay::update().facts(["again"])).await.expect("no node fails").into_state();
         assert_eq!(essay.facts, ["in", "of a", "of b", "end", "again", "of a", "of b", "end"]);
         assert_eq!(thread.head().await.expect("it loads").into_state(), essay, "it was stored so");
 
@@ -258,7 +258,7 @@ async fn an_edit_leaves_results_of_an_older_version_behind() {
         stage.broken.mend("b");
         stage.calls.take();
         let thread = v3(&stage, &saver).thread("t");
-        thread.edit(Essay::update().tags(["edited".to_string()])).await.expect("nobody else writes");
+        thread.edit(Essay::update().tags(["edited".to_string()])).await.expect("there is no other writer");
         let essay = thread.resume().await.expect("all is mended").state;
         assert_eq!((essay.facts.len(), essay.tags.len(), essay.cost), (4, 3, 1.03));
         assert_eq!(ran(&stage), ["a", "b", "end"]);
@@ -271,7 +271,7 @@ async fn an_input_of_an_older_version_that_waits_is_not_lost() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let older = v1(&stage, &saver).thread("t");
-        older.input(input()).await.expect("nobody else writes");
+        older.input(input()).await.expect("there is no other writer");
         let thread = v3(&stage, &saver).thread("t");
         for error in [
             thread.resume().await.expect_err("it cannot be mapped"),
@@ -294,7 +294,7 @@ async fn an_input_of_an_older_version_that_waits_is_not_lost() {
 async fn a_new_input_takes_the_place_of_one_that_waits() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
-        v1(&stage, &saver).thread("t").input(input()).await.expect("nobody else writes");
+        v1(&stage, &saver).thread("t").input(input()).await.expect("there is no other writer");
         let thread = v3(&stage, &saver).thread("t");
         let essay = thread.run(Essay::update().facts(["new"])).await.expect("no node fails").state;
         assert_eq!(essay.facts, ["new", "of a", "of b", "end"]);
@@ -344,7 +344,7 @@ async fn another_version_of_an_embedded_state_asks_for_one_of_the_state_around_i
 }
 
 #[tokio::test]
-async fn a_value_that_does_not_fit_is_told_with_path_expected_and_found() {
+async fn a_value_that_does_not_fit_is_reported_with_path_expected_and_found() {
     #[derive(State, Clone, Debug, Default, PartialEq)]
     struct Numbers {
         facts: Vec<u32>,

@@ -281,7 +281,7 @@ async fn values_are_built_only_for_those_who_want_them() {
 }
 
 #[tokio::test]
-async fn b55_a_pause_is_told_once_and_so_is_each_resume() {
+async fn b55_a_pause_is_reported_once_and_so_is_each_resume() {
     on_both_savers(|saver| async move {
         let calls = Calls::default();
         let noted = calls.clone();
@@ -325,7 +325,7 @@ fn chatty(calls: &Calls, events: u32) -> Graph<Log> {
 
 /// Events of tasks in flight used to accumulate without a limit while the stream was not polled.
 #[tokio::test]
-async fn tasks_are_held_up_while_nobody_asks_for_events_and_nothing_is_lost() {
+async fn tasks_are_held_up_while_no_events_are_polled_and_nothing_is_lost() {
     let calls = Calls::default();
     let mut stream = chatty(&calls, 1_000).run(Log::update()).stream().view(View::Custom);
     let mut events = vec![stream.next().await.expect("they emit")];
@@ -375,7 +375,7 @@ async fn n02_a_stream_that_is_dropped_leaves_a_thread_that_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_asks_for_an_event_runs_nothing() {
+async fn a_stream_that_is_not_polled_runs_nothing() {
     let calls = Calls::default();
     drop(chatty(&calls, 1).run(Log::update()).stream());
     assert_eq!(calls.of("emitted"), 0);
@@ -426,7 +426,7 @@ async fn subscribers_see_the_run_and_may_come_back_where_they_were() {
 }
 
 #[tokio::test]
-async fn a_subscriber_that_is_too_slow_is_told_what_it_missed() {
+async fn a_slow_subscriber_learns_what_it_missed() {
     let mut request = chatty(&Calls::default(), 100).run(Log::update());
     let feed = request.feed(16);
     let slow = feed.subscribe();

@@ -299,9 +299,9 @@ async fn a_value_for_one_superstep_goes_out_after_a_resume_and_after_an_edit() {
             assert!(run.expect("no node fails").state.rings);
             if edited {
                 let update = Bell::update().heard([true]);
-                thread.edit(update).await.expect("nobody else writes");
+                thread.edit(update).await.expect("there is no other writer");
             }
-            let bell = thread.resume().await.expect("no node fails").state;
+            let bell = thread.resume().await.expect("no node fails").into_state();
             assert!(!bell.rings, "{name}");
             let heard = bell.heard;
             assert_eq!(heard[heard.len() - 2..], [true, false], "{name}: {heard:?}");

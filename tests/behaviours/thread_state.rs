@@ -240,7 +240,7 @@ async fn lines(thread: &Thread<Log>) -> Vec<String> {
 
 /// LangGraph lists both branches in one history. Here a history is one branch, and the other one is found by id.
 #[tokio::test]
-async fn f01_b58_b63_a_thread_goes_on_from_an_earlier_checkpoint_on_a_branch_of_its_own() {
+async fn f01_b58_b63_a_thread_continues_from_an_earlier_checkpoint_on_a_branch_of_its_own() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = abc(&stage, saver).thread("t");
@@ -248,11 +248,11 @@ async fn f01_b58_b63_a_thread_goes_on_from_an_earlier_checkpoint_on_a_branch_of_
         let first = first.checkpoint.expect("there is a store");
         stage.calls.take();
         let before = thread.before_named("b").await.expect("b ran");
-        let copy = before.branch().await.expect("nobody else writes");
+        let copy = before.branch().await.expect("there is no other writer");
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.id(), head.source(), head.step()), (copy, Source::Fork, before.step()));
         assert_eq!(head.loaded().checkpoint.parent, before.loaded().checkpoint.parent, "it is a sibling");
-        thread.edit(ran("x")).await.expect("nobody else writes");
+        thread.edit(ran("x")).await.expect("there is no other writer");
         let log = thread.resume().await.expect("no node fails").finished().expect("it finishes");
         assert_eq!(log.ran, ["a", "x", "b", "c"]);
         assert_eq!(stage.calls.take(), ["b", "c"]);
@@ -280,13 +280,13 @@ async fn f02_b57_a_copy_of_a_finished_checkpoint_has_nothing_to_run() {
         let thread = abc(&stage, saver).thread("t");
         thread.run(Log::update()).await.map(drop).expect("no node fails");
         stage.calls.take();
-        thread.head().await.expect("it ran").branch().await.expect("nobody else writes");
+        thread.head().await.expect("it ran").branch().await.expect("there is no other writer");
         let log = thread.resume().await.expect("no node fails").finished().expect("it is finished");
         assert_eq!((log.ran.join(" "), stage.calls.take().len()), ("a b c".to_owned(), 0));
         // The first checkpoint of all can be copied, too.
         let first = thread.history().expect("a store").collect().await.expect("it reads").pop();
         let first = thread.at(first.expect("there is one").id).await.expect("it is there");
-        first.branch().await.expect("nobody else writes");
+        first.branch().await.expect("there is no other writer");
         assert_eq!(lines(&thread).await, [r#"Fork -1 ["__start__"] "#]);
         assert_eq!(thread.resume().await.expect("no node fails").state.ran, ["a", "b", "c"]);
     })
@@ -305,12 +305,12 @@ fn questioned(saver: Arc<dyn Checkpointer>) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn f11_b59_b65_a_branch_asks_anew_and_the_old_one_stays() {
+async fn f11_b59_b65_a_branch_asks_again_and_the_old_one_stays() {
     on_both_savers(|saver| async move {
         let thread = questioned(saver).thread("t");
         let old = thread.run(Log::update()).await.expect("no node fails").interrupted().expect("it asks");
         let old_end = thread.answer("old").await.expect("no node fails").checkpoint.expect("a store");
-        thread.before_named("q").await.expect("it ran").branch().await.expect("nobody else writes");
+        thread.before_named("q").await.expect("it ran").branch().await.expect("there is no other writer");
         let new = thread.resume().await.expect("no node fails").interrupted().expect("it asks");
         assert_ne!(new[0].id, old[0].id);
         assert_eq!(thread.answer("new").await.expect("no node fails").state.ran, ["a", "new"]);
@@ -339,7 +339,7 @@ async fn f12_n01_an_old_checkpoint_takes_a_new_answer_once_it_has_asked_again() 
         let old = thread.run(Log::update()).await.expect("no node fails").interrupted().expect("it asks");
         thread.answer("A").await.map(drop).expect("no node fails");
         assert_eq!(thread.answer("B").await.expect("no node fails").state.ran, ["A", "B"]);
-        thread.before_named("a").await.expect("it ran").branch().await.expect("nobody else writes");
+        thread.before_named("a").await.expect("it ran").branch().await.expect("there is no other writer");
         let early = thread.answer("NEW").await.expect_err("the branch has not asked");
         assert!(matches!(early, RunError::NothingAsked { .. }));
         let new = thread.resume().await.expect("no node fails").interrupted().expect("it asks");
@@ -357,8 +357,8 @@ async fn l16_the_head_of_a_thread_is_what_was_written_last() {
     on_both_savers(|saver| async move {
         let thread = abc(&Stage::default(), saver).thread("t");
         thread.run(ran("1")).await.map(drop).expect("no node fails");
-        thread.before_named("b").await.expect("it ran").branch().await.expect("nobody else writes");
-        thread.edit(ran("F")).await.expect("nobody else writes");
+        thread.before_named("b").await.expect("it ran").branch().await.expect("there is no other writer");
+        thread.edit(ran("F")).await.expect("there is no other writer");
         let live = thread.state().await.expect("it ran");
         assert_eq!((live.values.ran.join(" ").as_str(), &live.next[..]), ("1 a F", &["b".into()][..]));
     })
@@ -377,7 +377,7 @@ async fn b71_an_edit_of_a_copy_does_not_apply_results_of_the_original() {
         g.edge(b, END);
         let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
         assert_eq!(thread.run(Log::update().value(1)).await.expect("no node fails").state.value, 111);
-        thread.before(a).await.expect("it ran").branch().await.expect("nobody else writes");
+        thread.before(a).await.expect("it ran").branch().await.expect("there is no other writer");
         thread.edit_as(a, Log::update().value(20)).await.expect("a is next");
         assert_eq!(thread.resume().await.expect("no node fails").state.value, 121);
     })
@@ -393,7 +393,7 @@ async fn k04_a_copy_drops_what_siblings_finished_on_the_original() {
         thread.run(Log::update()).await.expect_err("two is broken");
         stage.broken.mend("two");
         stage.calls.take();
-        thread.head().await.expect("it ran").branch().await.expect("nobody else writes");
+        thread.head().await.expect("it ran").branch().await.expect("there is no other writer");
         assert_eq!(thread.resume().await.expect("it is mended").state.value, 5);
         assert_eq!((stage.calls.of("one"), stage.calls.of("two")), (1, 1), "both run on the copy");
     })

@@ -202,7 +202,7 @@ async fn b35_what_a_timed_out_attempt_did_is_discarded() {
         customs += usize::from(matches!(event.kind, superstep::run::EventKind::Custom { .. }));
     }
     let run = run.finish().await.expect("the second attempt is fast");
-    assert_eq!((run.state.v, customs), (vec!["2".to_owned()], 0));
+    assert_eq!((run.into_state().v, customs), (vec!["2".to_owned()], 0));
     assert_eq!(stage.calls.take(), ["cancelled true"]);
 }
 
@@ -306,7 +306,7 @@ impl Around for Slow {
 /// that of another run, and failed the whole run. A timeout may also end an attempt while its outcome is being stored:
 /// the next attempt uses its value.
 #[tokio::test]
-async fn an_attempt_goes_on_from_the_journal_of_one_that_was_given_up() {
+async fn an_attempt_continues_from_the_journal_of_one_that_was_given_up() {
     let cases = [Entry::Intent, Entry::Outcome].into_iter().flat_map(|slow| [(slow, true), (slow, false)]);
     for (slow, before) in cases {
         on_both_savers(async |saver| {

@@ -118,10 +118,10 @@ impl Meter {
 }
 
 async fn lap(count: Snapshot<Count>, meter: Dep<Arc<Meter>>, info: TaskInfo) -> (Update<Count>, Then) {
-    let mut ended = meter.ended.lock().expect("nobody panics with it");
+    let mut ended = meter.ended.lock().expect("no holder of the lock panics");
     if let Some(before) = ended.get(info.thread()) {
         let took = u64::try_from(before.elapsed().as_micros()).unwrap_or(u64::MAX);
-        meter.took_us.lock().expect("nobody panics with it").push(took);
+        meter.took_us.lock().expect("no holder of the lock panics").push(took);
     }
     let laps = count.laps + 1;
     let letter = char::from(b'a' + u8::try_from(laps % 26).expect("a letter"));
@@ -176,7 +176,7 @@ async fn run_laps(role: Role, db: &Path) -> Report {
             }
         }
     }
-    let took_us = std::mem::take(&mut *meter.took_us.lock().expect("nobody panics with it"));
+    let took_us = std::mem::take(&mut *meter.took_us.lock().expect("no holder of the lock panics"));
     Report::of(role, laps, turns.load(Ordering::Relaxed) / 2, took_us, errors)
 }
 

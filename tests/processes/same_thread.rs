@@ -84,7 +84,7 @@ async fn graph(role: Role, db: &Path) -> Graph<Tally> {
 struct Report {
     /// The number of times that another process was first.
     outrun: u64,
-    /// How the thread ended, as this process saw it.
+    /// The end of the thread, as this process saw it.
     tally: Option<Tally>,
     errors: Vec<String>,
 }

@@ -102,5 +102,5 @@ fn the_head_lists_the_rows_without_a_test() {
     let listed: Vec<&str> = listed.split(',').map(str::trim).filter(|id| *id != "none").collect();
     let missing: Vec<String> =
         rows().into_iter().filter(|row| row.outcome == "missing").map(|row| row.id).collect();
-    assert_eq!(listed, missing, "write the head of tests/BEHAVIOURS.md anew: {}", missing.join(", "));
+    assert_eq!(listed, missing, "update the head of tests/BEHAVIOURS.md: {}", missing.join(", "));
 }

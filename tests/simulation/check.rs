@@ -159,7 +159,7 @@ impl Check<'_> {
         for returned in &self.facts.returned {
             let checkpoint = returned.checkpoint.ok_or("a run returned no checkpoint")?;
             let state = told.states.get(&checkpoint).ok_or("a run returned a checkpoint that is gone")?;
-            holds(*state == returned.state, || {
+            holds(*state == *returned.state, || {
                 format!(
                     "a run that ended as {:?} returned {:?}, not {state:?}",
                     returned.status, returned.state
@@ -213,7 +213,7 @@ fn apply(state: &mut Ledger, writes: &[LoggedWrite], step: &StepRecord) -> Verdi
             ("log", Logged::Op(Op::Set(items))) => state.log = items.decode().map_err(wrong)?,
             ("total", Logged::Op(Op::Set(total))) => state.total = total.decode().map_err(wrong)?,
             ("total", Logged::Reduce(more)) => state.total += more.decode::<u64>().map_err(wrong)?,
-            (field, other) => return Err(format!("nobody writes {other:?} to {field}")),
+            (field, other) => return Err(format!("no node writes {other:?} to {field}")),
         }
     }
     Ok(())

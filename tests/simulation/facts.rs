@@ -1,6 +1,7 @@
 //! The simulation's own record of events, independent of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use superstep::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord};
 use superstep::driver::checkpoint::TaskResult;
@@ -47,7 +48,7 @@ pub(crate) enum Deed {
 pub(crate) struct Returned {
     pub(crate) checkpoint: Option<CheckpointId>,
     pub(crate) status: Status,
-    pub(crate) state: Ledger,
+    pub(crate) state: Arc<Ledger>,
 }
 
 /// One execution of an effect.
@@ -152,7 +153,7 @@ impl Facts {
         let times = self.happened.get_mut(token).expect("it was under way");
         times[time] = how;
         if how == Happening::Abandoned {
-            self.see("an effect that nobody saw the end of");
+            self.see("an effect without a recorded outcome");
         }
     }
 }

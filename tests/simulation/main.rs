@@ -4,7 +4,7 @@
 //! ```text
 //!   driver 0 ─ run/ ─┐  gates, calls and replies wait ┌─ the store: a real saver,
 //!   driver 1 ─ run/ ─┼───────── scheduler ────────────┤  or one with a flaw
-//!   driver 2 ─ run/ ─┘  draws who goes on, and trouble └─
+//!   driver 2 ─ run/ ─┘  draws the next step and faults └─
 //! ```
 //!
 //! Everything depends on a seed: the same seed gives the same trace, and a failure prints how to reproduce it. After
@@ -151,7 +151,7 @@ const EVERYTHING: [&str; 20] = [
     "an effect",
     "an effect that another driver began first",
     "an effect that is unknown",
-    "an effect that nobody saw the end of",
+    "an effect without a recorded outcome",
     "an input",
 ];
 

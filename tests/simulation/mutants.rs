@@ -14,13 +14,13 @@ use superstep::id::{CheckpointId, NodeName, ThreadId};
 pub(crate) enum Flaw {
     /// A commit moves the head from any checkpoint.
     NoCompareAndSwap,
-    /// Every driver is told that its own result counts, also at the commit.
+    /// Every driver gets the reply that its own result counts, also at the commit.
     NoFirstWriter,
     /// A commit overlooks the records of other drivers.
     Overlooks,
     /// A commit is acknowledged before it is done.
     EarlyAcknowledgement,
-    /// Every driver is told that it is the first to begin an effect.
+    /// Every driver gets the reply that it is the first to begin an effect.
     NoIntent,
 }
 

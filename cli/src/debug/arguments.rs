@@ -17,14 +17,14 @@ use super::progress::Progress;
 use super::session::Session;
 use super::verbs::{Answer, Replay, Rerun, Resume, Run, Tail, check};
 
-/// Look into the threads of this program, and run, answer, replay and rerun them with its code.
+/// Look into the threads of this program, and run, answer, replay and rerun them with its code
 #[derive(Debug, Parser)]
 #[command(name = "debug", version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
 
-    /// Answer with a JSON document; what runs or follows a run, with its events as a JSON document a line
+    /// Print a JSON document; verbs that run or follow a run print one per event, each on a line
     #[arg(long, global = true)]
     json: bool,
 
@@ -33,12 +33,12 @@ struct Arguments {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 it could not be asked, or \
+Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 the command could not run, or \
 the run did not begin; 3 the run waits for an answer, or stopped before its end; 130 it was cancelled with Ctrl-C.";
 
 /// The help text of `--key-file`.
-const KEYS: &str = "The file with the keys of an encrypted file that is not this program's; else the one that \
-SUPERSTEP_KEY_FILE names";
+const KEYS: &str = "The key file of an encrypted file that is not this program's; defaults to the \
+one that the variable SUPERSTEP_KEY_FILE names";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -96,7 +96,7 @@ async fn carry_out_verb(
 fn command(session: &Session, file: Option<&Path>) -> Command {
     let help = match file {
         Some(file) => format!("Look into this file, instead of {}", file.display()),
-        None => "The checkpoint file: the graphs have none, or several".to_owned(),
+        None => "The checkpoint file; required, because the graphs have none, or several".to_owned(),
     };
     let with_file = |argument: Arg| {
         let argument = argument.long("file").value_name("OTHER").help(help.clone());

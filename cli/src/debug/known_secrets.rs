@@ -91,7 +91,7 @@ impl KnownSecrets {
         if self.is_behind {
             self.is_behind = self.read_on().await.is_err();
             if self.is_behind {
-                self.past.begin_anew();
+                self.past.start_over();
             }
         }
     }

@@ -76,7 +76,7 @@ impl<'w> Progress<'w> {
             EventKind::TaskFailed { step, node, error, retry_in_ms, handled, .. } => {
                 let then = match (retry_in_ms, handled) {
                     (Some(wait), _) => format!("; again in {wait} ms"),
-                    (None, true) => "; its error handler goes on".into(),
+                    (None, true) => "; its error handler continues".into(),
                     (None, false) => String::new(),
                 };
                 let failed = span(BAD, format!(" failed: {error}{then}"));

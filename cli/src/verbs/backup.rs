@@ -11,17 +11,17 @@ use crate::file::FileArgument;
 use crate::page::{NAME, Page, plain, span};
 use crate::screen::Answer;
 
-/// Copy a file, also while a program writes to it
+/// Copy a file, even while a program writes to it
 ///
-/// The copy is one consistent state of the file, stands alone, and is there only when it is whole.
+/// The copy is a single file with one consistent state. It appears only when it is complete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep backup essays.db essays-monday.db")]
 pub(crate) struct Backup {
     #[command(flatten)]
     file: FileArgument,
-    /// Where the copy is to be
+    /// The path of the copy
     to: PathBuf,
-    /// Replace the checkpoint file that is there; no other file is ever replaced
+    /// Replace an existing checkpoint file; other files are never replaced
     #[arg(long)]
     force: bool,
 }

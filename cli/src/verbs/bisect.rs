@@ -22,11 +22,12 @@ use crate::screen::{Answer, Exit};
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 
-/// Find the first checkpoint of a branch where something holds
+/// Find the first checkpoint of a branch where a condition holds
 ///
-/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX. Lists and maps are compared with a
-/// number by how many items they have, and texts with a text in double quotes. CMD is run by the shell and gets the state as JSON on its standard input; it holds if CMD ends with 0.
-/// Exits with 1 if it holds nowhere.
+/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX. A list or map is compared
+/// with a number by its number of items; a text is compared with a text in double quotes. CMD is run by the shell and
+/// gets the state as JSON on its standard input; the condition holds if CMD exits with 0. Exits with 1 if the condition
+/// holds nowhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples: superstep bisect essays.db rust --path facts --is '> 3'\n          \
                         superstep bisect essays.db rust --test 'grep -q Lisbon'")]
@@ -34,18 +35,18 @@ use crate::source::{CheckpointRef, Source};
 pub(crate) struct Bisect {
     #[command(flatten)]
     file: FileArgument,
-    /// The thread, or the checkpoint that the branch ends with
+    /// The thread, or the last checkpoint of the branch
     thread: String,
-    /// The command that tells
+    /// The command that tests a state
     #[arg(long, value_name = "CMD")]
     test: Option<String>,
-    /// The path in the state that is looked at
+    /// The path of the value to test
     #[arg(long, value_name = "P", requires = "is")]
     path: Option<String>,
-    /// What must hold of it
+    /// The predicate for the value
     #[arg(long, value_name = "PRED", requires = "path")]
     is: Option<String>,
-    /// Look at every state: right also if it holds, and then does not, and holds again
+    /// Check every state: needed if the condition holds, then fails, and later holds again
     #[arg(long)]
     linear: bool,
 }
@@ -216,7 +217,7 @@ impl<'t> Looking<'t> {
             Predicate::Exists | Predicate::Missing => Ok(()),
             _ if self.found || evaluated == 0 => Ok(()),
             _ => Err(Failure::nothing(format!(
-                "there is nothing at {path} in any of the {evaluated} states looked at; their fields are {}",
+                "there is nothing at {path} in any of the {evaluated} states checked; their fields are {}",
                 self.fields.join(", ")
             ))),
         }
@@ -262,7 +263,7 @@ impl Answer for Output {
             }
         }
         let (evaluated, all) = (self.evaluated, self.checkpoints);
-        page.line([span(DIM, format!("{evaluated} of {all} states looked at"))]);
+        page.line([span(DIM, format!("{evaluated} of {all} states checked"))]);
         if self.flips_back {
             let advice = if self.linear { "" } else { ": --linear finds where it holds first" };
             page.line([span(BAD, format!("it does not hold in some later state{advice}"))]);

@@ -17,7 +17,9 @@ use crate::secret_fields;
 use crate::source::Source;
 use crate::table::{Side, Table};
 
-/// Tell which checkpoint, node and item last wrote each part of a value, and what it overwrote
+/// Show which checkpoint and node last wrote each part of a value
+///
+/// Also shows the item of a fan-out that wrote it, and the previous value.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep blame essays.db rust draft")]
 pub(crate) struct Blame {
@@ -25,7 +27,7 @@ pub(crate) struct Blame {
     file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
-    /// The path in its state; . for all of it
+    /// The path in its state; . for the whole state
     path: String,
 }
 

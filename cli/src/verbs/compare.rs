@@ -17,17 +17,18 @@ use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 use crate::token_usage::TokenUsage;
 
-/// Compare two branches: where they part, what each did, and how their states differ
+/// Compare two branches: the steps of each, and their states
 ///
-/// Exits with 1 if the states differ.
+/// Shows their newest common checkpoint, the steps of each since then, and the differences of their states. Exits with
+/// 1 if the states differ.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep compare essays.db rust zig")]
 pub(crate) struct Compare {
     #[command(flatten)]
     file: FileArgument,
-    /// The checkpoint that one branch ends with; see `superstep --help`
+    /// The last checkpoint of one branch; see `superstep --help`
     a: String,
-    /// The checkpoint that the other one ends with
+    /// The last checkpoint of the other branch
     b: String,
 }
 

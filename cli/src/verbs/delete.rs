@@ -11,9 +11,9 @@ use crate::page::{NAME, Page, plain, span};
 use crate::screen::Answer;
 use crate::source::Source;
 
-/// Delete a thread with the threads of its subgraphs
+/// Delete a thread and the threads of its subgraphs
 ///
-/// What other threads share with it stays for them. The file keeps its size until `vacuum`.
+/// Checkpoints that other threads share stay. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep delete essays.db rust")]
 pub(crate) struct Delete {

@@ -17,7 +17,7 @@ use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::token_usage::TokenUsage;
 
-/// Show what differs between the states of two checkpoints, or between one and its parent
+/// Show the differences between the states of two checkpoints, or of one and its parent
 ///
 /// Exits with 1 if the states differ.
 #[derive(Debug, clap::Args)]

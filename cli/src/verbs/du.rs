@@ -14,16 +14,16 @@ use crate::screen::Answer;
 use crate::source::Source;
 use crate::table::{Side, Table};
 
-/// Tell what fills a file: its threads, or the fields of one
+/// Show what takes up space in a file: its threads, or the fields of one thread
 ///
-/// Bytes are those of the texts that are stored. A long text, which is stored once for all, counts for the field or the
-/// thread that alone refers to it, and otherwise as shared.
+/// Bytes are those of stored texts. A long text is stored once: it counts for the only field or thread that refers to
+/// it, and otherwise as shared.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep du essays.db rust")]
 pub(crate) struct Du {
     #[command(flatten)]
     file: FileArgument,
-    /// Only this thread, by field
+    /// Show only this thread, by field
     thread: Option<String>,
 }
 

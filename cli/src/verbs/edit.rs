@@ -31,14 +31,14 @@ use super::fork::show_next;
 
 /// Store an edited state as a new checkpoint
 ///
-/// What is there stays as it is. On the latest checkpoint of a thread, what is next stays next with what it has done:
-/// results, effects, answers. On an older one the edit begins a branch, without unfinished work.
+/// Existing checkpoints do not change. On the latest checkpoint of a thread, the same nodes stay next, with their
+/// results, effects and answers. On an older one the edit begins a branch, without unfinished work.
 ///
-/// The values are not checked against the program's types: what does not decode fails when the program resumes. Only a
-/// field that would become another kind of JSON is refused.
+/// Values are not checked against the program's types: a value that does not decode fails when the program resumes. A
+/// field is changed to another kind of JSON only with --force.
 ///
-/// With --as, an edit is what the node is said to have written: `superstep graph` shows the nodes and their cases. Where
-/// other tasks of the superstep are left, it waits for them.
+/// With --as, the values are stored as the node's writes: `superstep graph` shows the nodes and their cases. If other
+/// tasks of the superstep are left, the edit takes effect together with their results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep edit essays.db rust@3 --set rounds=0 --set 'draft=\"by hand\"'
@@ -49,19 +49,19 @@ pub(crate) struct Edit {
     file: FileArgument,
     /// The checkpoint to edit; see `superstep --help`
     checkpoint: String,
-    /// Put the JSON where the path leads; may be repeated, and applies in order
+    /// Set the value at a path; may be repeated, and applies in order
     #[arg(long = "set", value_name = "PATH=JSON", required_unless_present = "node")]
     sets: Vec<String>,
-    /// Put the edit on a thread of this name, which begins at the checkpoint
+    /// Store the edit on a new thread of this name, which begins at the checkpoint
     #[arg(long, value_name = "THREAD")]
     name: Option<String>,
-    /// Edit as if this node had run: what is set is what it wrote, and what follows from it is next
+    /// Edit as if this node had run and written the values: the nodes that follow it are next
     #[arg(long = "as", value_name = "NODE")]
     node: Option<String>,
-    /// What the node decides, by the name of a case
+    /// The case that the node chooses, by its name
     #[arg(long, value_name = "NAME", requires = "node")]
     case: Option<String>,
-    /// Also where a field becomes another kind of JSON
+    /// Allow a field to become another kind of JSON
     #[arg(long)]
     force: bool,
 }

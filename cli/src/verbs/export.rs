@@ -16,10 +16,10 @@ use crate::page::{DIM, NAME, Page, plain, span};
 use crate::screen::Answer;
 use crate::source::Source;
 
-/// Write a thread with all that belongs to it as one JSON document
+/// Write a thread with everything that belongs to it as one JSON document
 ///
-/// With its branches, the past that it shares with other threads, the threads of its subgraphs, effects, questions and
-/// answers. `superstep import` makes a thread of it that its program goes on with.
+/// The document has its branches, the past that it shares with other threads, the threads of its subgraphs, effects,
+/// questions and answers. `superstep import` stores it in another file, where its program can continue it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep export essays.db rust > rust.json
@@ -29,12 +29,12 @@ pub(crate) struct Export {
     file: FileArgument,
     /// The thread
     thread: String,
-    /// Write to this file, which must not be there yet, instead of the standard output
+    /// Write to this new file instead of the standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Leave out the values of secret fields
+    /// Redact the values of secret fields
     ///
-    /// Their texts are hidden wherever they went. Numbers, and texts of fewer than four letters, are hidden only in the
+    /// Their texts are redacted everywhere. Numbers, and texts with fewer than four letters, are redacted only in the
     /// field itself.
     #[arg(long)]
     redact: bool,
@@ -84,7 +84,7 @@ fn write(to: &Path, text: &str) -> Result<(), Failure> {
     let written = created.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
         Failure::unusable(match error.kind() {
-            ErrorKind::AlreadyExists => format!("{} is there already: choose another name", to.display()),
+            ErrorKind::AlreadyExists => format!("{} already exists: choose another name", to.display()),
             _ => format!("{} cannot be written: {error}", to.display()),
         })
     })

@@ -15,9 +15,9 @@ use crate::source::Source;
 
 /// Begin a branch at a checkpoint, or another thread with --name
 ///
-/// A branch is on the same thread: a copy of the checkpoint becomes its latest. Everything that is there stays as it is,
-/// and the program's `resume` goes on from the copy. Both begin without unfinished work: what is next runs, and asks,
-/// anew. Questions that the thread's old head has left open are closed by a branch.
+/// A branch is on the same thread: a copy of the checkpoint becomes its latest, and the program's `resume` continues from
+/// the copy. Existing checkpoints do not change. Both begin without unfinished work: the next nodes run, and ask, again.
+/// A branch closes the open questions of the thread's old head.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep fork essays.db rust@3
@@ -27,7 +27,7 @@ pub(crate) struct Fork {
     file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
-    /// Begin a thread of this name, which shares the past
+    /// Begin a new thread of this name, which shares the past
     #[arg(long, value_name = "THREAD")]
     name: Option<String>,
 }

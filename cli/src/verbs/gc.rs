@@ -13,12 +13,11 @@ use crate::page::{DIM, GOOD, Page, plain, span};
 use crate::screen::Answer;
 use crate::source::Source;
 
-/// Delete unreferenced data, and old checkpoints if asked to
+/// Delete unreferenced data, and with --keep-last or --keep-days old checkpoints
 ///
-/// That is long texts and work that no checkpoint refers to, and what deletions left. With `--keep-last` or `--keep-days`
-/// older checkpoints go, too, but for the latest of each thread, those that have a
-/// name and those where branches begin; what stays keeps its
-/// values. The file keeps its size until `vacuum`.
+/// Unreferenced data is long texts and work that no checkpoint refers to, and the rest of deletions. Of old
+/// checkpoints, the latest of each thread, those with a name and those where branches begin are kept. The values of
+/// kept checkpoints do not change. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: superstep gc essays.db --dry-run",
@@ -27,20 +26,20 @@ use crate::source::Source;
 pub(crate) struct Gc {
     #[command(flatten)]
     file: FileArgument,
-    /// Only tell what would go
+    /// Only print what would be deleted
     #[arg(long)]
     dry_run: bool,
-    /// Of older checkpoints keep so many of each branch
+    /// Delete old checkpoints, but keep the newest N of each branch
     #[arg(long, value_name = "N", value_parser = count::<usize>, allow_hyphen_values = true)]
     keep_last: Option<usize>,
-    /// Of older checkpoints keep those of so many days
+    /// Delete old checkpoints, but keep those of the last D days
     #[arg(long, value_name = "D", value_parser = count::<u64>, allow_hyphen_values = true)]
     keep_days: Option<u64>,
-    /// Let only this thread's checkpoints go, and those of its subgraphs; `*` stands for any letters, `?` for one, and it may
-    /// be said several times
+    /// Delete old checkpoints only of this thread and its subgraphs; `*` stands for any letters, `?` for one; may be
+    /// repeated
     #[arg(long, value_name = "THREAD", requires = "keep")]
     thread: Vec<String>,
-    /// How many seconds to wait for somebody who is writing
+    /// The longest time to wait for another writer, in seconds
     #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }
@@ -105,7 +104,7 @@ impl Answer for Gone {
         let Collected { bodies, segments, work, remains, bytes } = self.collected;
         let Pruned { checkpoints, threads, bytes: texts } = self.pruned;
         if self.collected.is_empty() && checkpoints == 0 {
-            return page.line([span(GOOD, "there is nothing to take out")]);
+            return page.line([span(GOOD, "there is nothing to delete")]);
         }
         let counts = [
             (checkpoints, "checkpoint", "checkpoints"),
@@ -118,12 +117,12 @@ impl Answer for Gone {
         let told = counts.into_iter().filter(|(count, ..)| *count > 0);
         let told = told.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
         let told = told.collect::<Vec<_>>().join(", ");
-        let how = if self.dry_run { "would take out" } else { "took out" };
+        let how = if self.dry_run { "would delete" } else { "deleted" };
         let less = bytes.cast_signed() + texts;
         let size = match less {
             0.. => format!(" ({less} bytes)"),
             // Merging the changes of a field may make them longer.
-            _ => format!(" (what stays takes {} bytes more)", less.unsigned_abs()),
+            _ => format!(" (kept data takes {} bytes more)", less.unsigned_abs()),
         };
         page.line([plain(format!("{how} {told}")), span(DIM, size)]);
     }

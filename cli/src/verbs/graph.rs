@@ -18,10 +18,10 @@ pub(crate) struct Graph {
     file: FileArgument,
     /// The thread, or a checkpoint
     thread: String,
-    /// As a Mermaid flowchart
+    /// Print a Mermaid flowchart
     #[arg(long, conflicts_with = "dot")]
     mermaid: bool,
-    /// In Graphviz' DOT language
+    /// Print Graphviz's DOT language
     #[arg(long)]
     dot: bool,
 }

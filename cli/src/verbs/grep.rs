@@ -20,9 +20,10 @@ use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::table::{Cell, Side, Table};
 
-/// Search the keys and values of all states, effects, questions, answers and failures, those of subgraphs too
+/// Search all states, effects, questions, answers and failures for a regular expression
 ///
-/// Lists each text where it first appears. On a terminal it begins shortly before the match.
+/// Searches keys and values, including those of subgraphs. Lists each text where it first appears. On a terminal a long
+/// text is shown from shortly before the match.
 ///
 /// Exits with 1 if nothing is found.
 #[derive(Debug, clap::Args)]
@@ -30,9 +31,9 @@ use crate::table::{Cell, Side, Table};
 pub(crate) struct Grep {
     #[command(flatten)]
     file: FileArgument,
-    /// A regular expression, as of the crate regex
+    /// A regular expression, in the syntax of the crate regex
     pattern: Regex,
-    /// Only in this thread, its branches, its past and its subgraphs
+    /// Search only this thread, its branches, its past and its subgraphs
     #[arg(long)]
     thread: Option<String>,
 }

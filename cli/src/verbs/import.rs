@@ -19,10 +19,10 @@ use crate::screen::Answer;
 
 use super::export::without_secrets;
 
-/// Store an exported thread in a file, which is created if it is not there
+/// Store an exported thread in a file, which is created if it does not exist
 ///
-/// The document is checked before anything is written, and then all of it is stored or nothing. Ids, times, steps and
-/// sources stay what they were.
+/// The whole document is checked before anything is written; then all of it is stored or nothing. Ids, times, steps and
+/// sources do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep import essays.db rust.json
@@ -33,10 +33,10 @@ pub(crate) struct Import {
     /// The export, or `-` for the standard input
     #[arg(default_value = "-")]
     export: PathBuf,
-    /// Give the thread this name instead of the one that it had
+    /// Give the thread this name instead of its old one
     #[arg(long = "as", value_name = "THREAD")]
     name: Option<String>,
-    /// Also an export without its secrets, to look into it: its program may not be able to go on with it
+    /// Allow a redacted export, which its program may not be able to continue
     #[arg(long)]
     redacted: bool,
 }
@@ -72,7 +72,7 @@ impl Import {
     fn refused(&self, error: StoreError) -> Failure {
         match error {
             StoreError::ThreadExists(name) => {
-                Failure::unusable(format!("thread {name} is there already: choose another name with --as"))
+                Failure::unusable(format!("thread {name} already exists: choose another name with --as"))
             }
             StoreError::CheckpointExists(id) => {
                 let text = format!("checkpoint {id} of the export is in {} already", self.file.display());
@@ -95,7 +95,7 @@ fn read(from: &Path) -> Result<Export, Failure> {
     let text = text.map_err(|error| {
         Failure::unusable(match error.kind() {
             ErrorKind::NotFound => format!("there is no file {name}"),
-            ErrorKind::InvalidData => format!("{name} is no export of a thread: it is no text"),
+            ErrorKind::InvalidData => format!("{name} is not an export of a thread: it is not text"),
             _ => format!("{name} cannot be read: {error}"),
         })
     })?;

@@ -20,10 +20,10 @@ use crate::source::Source;
 
 use self::nested::{Nested, Nesting};
 
-/// List a thread's checkpoints, newest first: when, what ran and for how long, what changed, what is next
+/// List a thread's checkpoints, newest first
 ///
-/// `began` is when the checkpoint before was made, or when the run began if that is later; `took` is the time from then on,
-/// with all that the superstep waited for in that run.
+/// With the nodes that ran, the changed fields and the next nodes. `began` is the time of the previous checkpoint, or
+/// the start of the run if that is later; `took` is the time from then to this checkpoint.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep log essays.db rust --graph -n 100
@@ -32,15 +32,15 @@ Examples: superstep log essays.db rust --graph -n 100
 pub(crate) struct Log {
     #[command(flatten)]
     file: FileArgument,
-    /// The thread, or the checkpoint to begin at
+    /// The thread, or the checkpoint to begin with
     thread: String,
-    /// All branches beside each other, also those of threads that share the history
+    /// Draw all branches side by side, including those of threads that share the history
     #[arg(long, conflicts_with = "depth")]
     graph: bool,
-    /// Also what subgraphs did, under what they ran for: so many levels down
+    /// Also list the steps of subgraphs, N levels down, each below the superstep that ran it
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
     depth: usize,
-    /// At most so many of each thread; 0 for all
+    /// List at most N checkpoints of each thread; 0 for all
     #[arg(short, value_name = "N", default_value_t = 50, value_parser = count::<usize>, allow_hyphen_values = true)]
     n: usize,
 }

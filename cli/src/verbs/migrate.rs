@@ -9,16 +9,16 @@ use crate::file::FileArgument;
 use crate::page::{GOOD, NOTE, Page, span};
 use crate::screen::{Answer, Exit};
 
-/// Bring a file of an older format to today's
+/// Upgrade a file of an older format
 ///
-/// In one transaction; programs of an older version refuse the file from then on. Any program that opens the file for
+/// The upgrade is one transaction; programs of older versions then refuse the file. Any program that opens the file for
 /// writing does the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep migrate essays.db --check")]
 pub(crate) struct Migrate {
     #[command(flatten)]
     file: FileArgument,
-    /// Only tell what would be done; exits with 1 when there is something to do
+    /// Only report; exits with 1 if an upgrade is needed
     #[arg(long)]
     check: bool,
 }
@@ -60,9 +60,9 @@ impl Answer for Migrated {
     fn show(&self, page: &mut Page) {
         let Migration { from, to } = self.migration;
         page.line([match (self.migration.is_needed(), self.check) {
-            (false, _) => span(GOOD, format!("the file has format {to}, today's")),
-            (true, true) => span(NOTE, format!("the file has format {from}, and would be brought to {to}")),
-            (true, false) => span(GOOD, format!("brought from format {from} to {to}")),
+            (false, _) => span(GOOD, format!("the file has format {to}, the current one")),
+            (true, true) => span(NOTE, format!("the file has format {from}, and would be upgraded to {to}")),
+            (true, false) => span(GOOD, format!("upgraded from format {from} to {to}")),
         }]);
     }
 

@@ -13,9 +13,9 @@ use crate::screen::Answer;
 use crate::source::{CheckpointRef, Source};
 use crate::table::{Side, Table};
 
-/// Give a checkpoint a name on its thread, or list the names that there are
+/// Give a checkpoint a name on its thread, or list the names
 ///
-/// THREAD@NAME stands for it from then on. A checkpoint that has a name is never pruned.
+/// Every verb then takes THREAD@NAME for the checkpoint. A checkpoint with a name is never pruned.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep name essays.db rust@3 before-release
@@ -27,12 +27,12 @@ pub(crate) struct Name {
     file: FileArgument,
     /// The checkpoint, or its thread; see `superstep --help`
     checkpoint: String,
-    /// What it is to be called; without it the names of its thread are listed
+    /// The name; without it, the names of the thread are listed
     name: Option<String>,
-    /// The name is to take the place of this one, whichever checkpoint of the thread has it
+    /// Replace this name, on any checkpoint of the thread
     #[arg(long, value_name = "OLD", requires = "name")]
     rename: Option<String>,
-    /// Take this name away
+    /// Remove this name
     #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "rename"])]
     remove: Option<String>,
 }
@@ -82,7 +82,7 @@ fn parsed(name: &str) -> Result<CheckpointName, Failure> {
 fn listed(source: &Source, thread: ThreadId) -> Result<Names, Failure> {
     let named = |NamedCheckpoint { name, checkpoint }| {
         let line = source.reader.history(&thread, &At::Id(checkpoint), 1)?;
-        let line = line.first().ok_or_else(|| Failure::nothing(format!("{name} has just gone")))?;
+        let line = line.first().ok_or_else(|| Failure::nothing(format!("{name} was just deleted")))?;
         Ok(Named { name, id: line.id, step: line.step, at: rfc3339(line.created_ms) })
     };
     let names = source.reader.names(&thread)?.into_iter().map(named).collect::<Result<_, Failure>>()?;

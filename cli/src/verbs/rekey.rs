@@ -12,20 +12,20 @@ use crate::file::FileArgument;
 use crate::page::{DIM, ID, NOTE, Page, plain, span};
 use crate::screen::Answer;
 
-/// Encrypt a file, give it other keys, or decrypt it
+/// Encrypt a file, change its keys, or decrypt it
 ///
-/// What states hold is sealed with the first key of the key file; the keys that follow in it open what was sealed before.
-/// Programs may use the file while its keys are exchanged, but not while it is encrypted or decrypted as a whole. When it
-/// is interrupted, do it again.
+/// The contents of states are encrypted with the first key of the key file; the other keys in it decrypt older data.
+/// Programs may use the file while its keys are changed, but not while a plain file is encrypted or an encrypted one
+/// decrypted. If the command is interrupted, run it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep rekey essays.db --key-file keys.txt")]
 pub(crate) struct Rekey {
     #[command(flatten)]
     file: FileArgument,
-    /// Decrypt it
+    /// Decrypt the file
     #[arg(long)]
     plain: bool,
-    /// How many seconds to wait for somebody who has the file open or is writing
+    /// The longest time to wait for other programs that use the file, in seconds
     #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }
@@ -38,14 +38,14 @@ impl Rekey {
     pub(crate) fn answer(&self) -> Result<Changed, Failure> {
         if self.file.is_own() && (self.plain || !self.file.is_encrypted()) {
             return Err(Failure::unusable(
-                "this program has the file open, and it takes who is alone with it to encrypt or decrypt it: \
-                 `superstep rekey` does, when the program has ended",
+                "this program has the file open, and no other program may use it while it is encrypted or decrypted: \
+                 run `superstep rekey` when the program has ended",
             ));
         }
         let file = self.file.keyed_to_encrypt()?;
         if !file.has_keys() {
             return Err(Failure::unusable(
-                "it takes keys: name the file that has them with --key-file, or with SUPERSTEP_KEY_FILE",
+                "keys are needed: name the key file with --key-file, or with the variable SUPERSTEP_KEY_FILE",
             ));
         }
         let form = if self.plain { Form::Plain } else { Form::Encrypted };
@@ -56,24 +56,21 @@ impl Rekey {
 impl Answer for Changed {
     fn show(&self, page: &mut Page) {
         let Rekeyed { rows, bytes, retired, in_use, purged } = &self.0;
-        page.line([
-            plain(format!("{rows} rows written anew")),
-            span(DIM, format!(", {bytes} bytes of texts")),
-        ]);
+        page.line([plain(format!("{rows} rows rewritten")), span(DIM, format!(", {bytes} bytes of texts"))]);
         if !retired.is_empty() {
-            page.line([plain("not needed any more: "), span(ID, retired.join(", "))]);
+            page.line([plain("no longer needed: "), span(ID, retired.join(", "))]);
         }
         if !in_use.is_empty() {
             page.line([
                 plain("still needed: "),
                 span(ID, in_use.join(", ")),
-                span(NOTE, ", a program writes with it: do it again when it has the new key"),
+                span(NOTE, ", a program writes with it: run `rekey` again when the program has the new key"),
             ]);
         }
         if !purged {
             page.line([span(
                 NOTE,
-                "somebody reads an older state: `superstep vacuum` takes out what was, after that",
+                "another program reads an older state: run `superstep vacuum` later to remove the old texts",
             )]);
         }
     }

@@ -12,10 +12,10 @@ use crate::page::{NAME, Page, plain, span};
 use crate::screen::Answer;
 use crate::source::Source;
 
-/// Take a thread away from the run that holds it
+/// Break the lease of the run that holds a thread
 ///
-/// The run stores nothing more, starts no effect, and fails when it finds out. A thread whose lease is over need not be
-/// released: the next run takes it.
+/// The run stores nothing more, starts no effect, and fails as soon as it detects this. An expired lease need not be
+/// broken: the next run takes the thread.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep release essays.db rust")]
 pub(crate) struct Release {
@@ -42,7 +42,7 @@ impl Release {
         };
         let target = WritableFile::open(&self.file)?;
         let broken = wait(target.saver.break_lease(&thread))?;
-        let lease = broken.ok_or_else(|| Failure::nothing(format!("nobody holds thread {thread}")))?;
+        let lease = broken.ok_or_else(|| Failure::nothing(format!("no run holds thread {thread}")))?;
         Ok(Released { released: thread, lease: Lease::of(&lease) })
     }
 }

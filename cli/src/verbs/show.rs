@@ -23,7 +23,7 @@ use crate::screen::{Answer, escape_json};
 use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 
-/// Show a checkpoint: its state, what ran, what is next, and what is unfinished on top of it
+/// Show a checkpoint: its state, the tasks that ran, the next tasks and unfinished work
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep show essays.db rust@3 'facts[0].text'")]
 pub(crate) struct Show {
@@ -31,12 +31,12 @@ pub(crate) struct Show {
     file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
-    /// Only what is at this path of the state, as JSON: draft, facts[2].text, notes[id="a"]
+    /// Show only the value at this path of the state, as JSON: draft, facts[2].text, notes[id="a"]
     path: Option<String>,
-    /// A long state as a whole, also on a terminal
+    /// Show the whole state, even if it is long, on a terminal too
     #[arg(long)]
     all: bool,
-    /// Only the conversations in the state, or at the path, as transcripts
+    /// Show only the conversations in the state, or at the path, as transcripts
     #[arg(long, conflicts_with = "all")]
     messages: bool,
 }

@@ -19,10 +19,10 @@ use crate::secret_fields;
 use crate::source::{CheckpointRef, Source};
 use crate::test_code::TestCode;
 
-/// Write a Rust test: what led to a checkpoint happens again, and comes to the same
+/// Write a Rust test of the turn that led to a checkpoint
 ///
-/// The test begins with the input, the edit or the branch that the checkpoint followed from. It is complete but for one
-/// line, which makes the graph. Values of secret fields are not in it.
+/// The test repeats the turn and compares the final state. It begins with the input, the edit or the branch before the
+/// checkpoint. You write one line of it: the one that builds the graph. The test contains no values of secret fields.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: superstep test essays.db rust@3 --cassette tests/cassettes/rust.json > tests/rust.rs"
@@ -30,12 +30,12 @@ use crate::test_code::TestCode;
 pub(crate) struct Test {
     #[command(flatten)]
     file: FileArgument,
-    /// The checkpoint that the test is to come to; see `superstep --help`
+    /// The checkpoint that the test ends with; see `superstep --help`
     checkpoint: String,
-    /// Only the superstep that made the checkpoint
+    /// Test only the superstep that made the checkpoint
     #[arg(long)]
     step: bool,
-    /// Write what the run had of the outside world to this file, as seen from the package's folder
+    /// Write the effects and answers of the run to this file; the path is relative to the package's folder
     #[arg(long, value_name = "PATH")]
     cassette: Option<PathBuf>,
 }
@@ -117,14 +117,17 @@ impl Test {
         }
         let begins = |step: &&StepRecord| self.step || step.checkpoint.source != Cause::Loop;
         let begin = before.iter().position(|step| begins(&step)).or(before.len().checked_sub(1));
-        let begin = begin.ok_or_else(|| Failure::nothing("what came before the checkpoint is gone"))?;
+        let begin = begin.ok_or_else(|| Failure::nothing("the history before the checkpoint was deleted"))?;
         // A pruned checkpoint has only its state left, so the test begins with the one after it.
         let begin = match before[begin].checkpoint.source {
             Cause::Pruned => begin.checked_sub(1),
             _ => Some(begin),
         };
         let begin = begin.ok_or_else(|| {
-            Failure::nothing(format!("what {} came from was pruned; name a later one", self.checkpoint))
+            Failure::nothing(format!(
+                "what {} came from was pruned; name a later checkpoint",
+                self.checkpoint
+            ))
         })?;
         Ok(before[begin].checkpoint.id)
     }

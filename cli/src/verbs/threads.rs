@@ -21,18 +21,18 @@ use crate::source::Source;
 use crate::table::{Cell, Side, Table};
 use crate::time::readable;
 
-/// List the threads and their status
+/// List threads and their status
 ///
-/// Bytes are those of a thread's own checkpoints, without long texts, which are stored once for all: `du` counts them.
+/// Bytes are those of a thread's own checkpoints, without long texts: `du` counts them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep threads essays.db --unfinished")]
 pub(crate) struct Threads {
     #[command(flatten)]
     file: FileArgument,
-    /// Only those for which something is next
+    /// List only threads that have not finished
     #[arg(long)]
     unfinished: bool,
-    /// Also the threads of subgraphs, so many levels down
+    /// Also list the threads of subgraphs, N levels down
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
     depth: usize,
 }

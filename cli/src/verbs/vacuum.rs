@@ -12,16 +12,15 @@ use crate::file::FileArgument;
 use crate::page::{DIM, NOTE, Page, plain, span};
 use crate::screen::Answer;
 
-/// Give the free pages of a file back
+/// Return the free pages of a file to the file system
 ///
-/// The file is written anew, which takes as much space again for a while. Programs may have it open: those that write wait
-/// so long.
+/// The whole file is rewritten, which temporarily needs as much space again. Programs may have it open; writers wait.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep vacuum essays.db")]
 pub(crate) struct Vacuum {
     #[command(flatten)]
     file: FileArgument,
-    /// How many seconds to wait for somebody who is writing
+    /// The longest time to wait for another writer, in seconds
     #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }
@@ -42,7 +41,10 @@ impl Answer for Shorter {
         let given = span(DIM, format!(", {} given back", before.saturating_sub(after)));
         page.line([plain(format!("{before} bytes before, {after} after")), given]);
         if !shortened {
-            page.line([span(NOTE, "somebody reads an older state: the file is shortened after that")]);
+            page.line([span(
+                NOTE,
+                "another program reads an older state: the file shrinks when it has finished",
+            )]);
         }
     }
 }

@@ -13,10 +13,10 @@ use crate::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::screen::{Answer, Exit};
 use crate::source::Source;
 
-/// Read everything that is in a file and tell what is wrong with it
+/// Check everything in a file and list the problems
 ///
-/// Exits with 1 when something is. Nothing is written, and no writer has to wait. Damage to the log beside the file (-wal)
-/// cannot be noticed: SQLite takes it for the end of the log, and the latest steps are gone.
+/// Exits with 1 if there are any. Nothing is written, and no writer has to wait. Damage to the log beside the file
+/// (-wal) cannot be detected: SQLite takes it for the end of the log, and the latest steps are lost.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep verify essays.db")]
 pub(crate) struct Verify {
@@ -70,8 +70,8 @@ impl Answer for Verdict {
         }
         match findings.len() {
             0 => page.line([span(GOOD, "the file is sound")]),
-            1 => page.line([span(BAD, "1 thing is wrong")]),
-            many => page.line([span(BAD, format!("{many} things are wrong"))]),
+            1 => page.line([span(BAD, "1 problem found")]),
+            many => page.line([span(BAD, format!("{many} problems found"))]),
         }
         let read = [
             (counts.threads, "threads"),

@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::suggestion::did_you_mean;
 use superstep_core::checkpoint::Source as Origin;
 
-/// Tell what made a node run, or be next, at a checkpoint: back to the input
+/// Show why a node ran, or is next, at a checkpoint, back to the input
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep why essays.db rust@5 review")]
 pub(crate) struct Why {
@@ -45,7 +45,7 @@ impl Why {
         let reasons = why(&past, &node.into()).map_err(|none| {
             if is_cut(1) && none.nodes.iter().any(|ran| ran.as_str() == node) {
                 return Failure::nothing(format!(
-                    "what planned {} was pruned: the past ends there",
+                    "the checkpoint that planned {} was pruned: the past ends there",
                     self.node
                 ));
             }

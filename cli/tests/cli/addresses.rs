@@ -43,7 +43,7 @@ async fn a_name_that_goes_back_very_often_is_refused() {
     let refused = says(50_000);
     assert_eq!(
         (refused.exit, &*refused.err),
-        (Exit::Unusable, "error: it says ~ more than 64 times: say ~N once\n")
+        (Exit::Unusable, "error: it has ~ more than 64 times: write ~N once\n")
     );
 }
 
@@ -62,7 +62,7 @@ async fn the_beginning_of_what_tables_show_is_enough() {
 }
 
 #[tokio::test]
-async fn names_that_nobody_sees_are_quoted() {
+async fn invisible_names_are_quoted() {
     let Written { path, folder: _folder } = written().await;
     let error = |line: &str| said(&path, Look::PIPED, line).err;
     assert_eq!(

@@ -68,7 +68,7 @@ async fn an_edit_of_the_head_is_the_one_that_code_makes() {
 }
 
 #[tokio::test]
-async fn the_program_goes_on_from_what_was_forked_and_edited() {
+async fn the_program_continues_from_what_was_forked_and_edited() {
     let file = written().await;
     let said = |line: &str| json(&said(&file.path, Look::PIPED, line));
     said(
@@ -99,7 +99,7 @@ async fn secrets_are_set_and_never_told() {
     let wrong = said(&file.path, Look::PIPED, "edit FILE zig --set token=hush");
     assert_eq!(
         wrong.err,
-        "error: the value of token is no JSON: a text needs quotes, as in --set 'token=\"…\"'\n"
+        "error: the value of token is not JSON: a text needs quotes, as in --set 'token=\"…\"'\n"
     );
     let essays = essays(SqliteSaver::open(&file.path).await.unwrap(), 1_000);
     let update = essays.thread("zig").head().await.unwrap().loaded().values.clone();
@@ -186,7 +186,7 @@ fn essay_update() -> <Essay as State>::Update {
 }
 
 #[tokio::test]
-async fn what_cannot_be_forked_or_edited_is_told() {
+async fn an_impossible_fork_or_edit_is_an_error() {
     let file = written().await;
     let error = |line: &str| {
         let told = said(&file.path, Look::PIPED, line);
@@ -196,19 +196,19 @@ async fn what_cannot_be_forked_or_edited_is_told() {
     let before = fs::read(&file.path).unwrap();
     for (line, code, text) in [
         ("fork FILE rst", 1, "there is no thread or checkpoint rst; did you mean rust?"),
-        ("fork FILE rust --name zig", 2, "thread zig is there already: choose another name"),
+        ("fork FILE rust --name zig", 2, "thread zig already exists: choose another name"),
         (
             "fork FILE rust --name '\u{1f}'",
             2,
             "a thread's name has at least one letter and no control characters",
         ),
         ("edit FILE rust --set rounds", 2, "\"rounds\" is not of the form PATH=JSON"),
-        ("edit FILE rust --set a..b=1", 2, "\"a..b\" is no path: a key is expected at character 2"),
+        ("edit FILE rust --set a..b=1", 2, "\"a..b\" is not a path: a key is expected at character 2"),
         ("edit FILE rust --set .=1", 2, ". names no field: a path begins with one"),
         (
             "edit FILE rust --set draft=new",
             2,
-            "\"new\" is no JSON: a text needs quotes, as in --set 'draft=\"new\"'",
+            "\"new\" is not JSON: a text needs quotes, as in --set 'draft=\"new\"'",
         ),
         (
             "edit FILE rust --set round=1",

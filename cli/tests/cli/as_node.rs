@@ -140,7 +140,7 @@ async fn an_edit_as_a_node_is_the_one_that_code_makes() {
 }
 
 #[tokio::test]
-async fn what_takes_the_program_is_told() {
+async fn an_edit_that_needs_the_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("work.db");
     waiting(&path).await;
@@ -154,16 +154,16 @@ async fn what_takes_the_program_is_told() {
     is("--as both --case Done", 1, "node both has no case Done: it decides nothing");
     is("--as choose", 2, "node choose decides: name one of its cases, Again, Done, Each, with --case");
     is("--as choose --case done", 1, "node choose has no case done; its cases are Again, Done, Each");
-    let each = "where case Each of node choose leads depends on what it decides: that takes the program's own code; \
+    let each = "where case Each of node choose leads depends on what it decides: this needs the program's code; \
                 `thread.edit_as` does it from there";
     is("--as choose --case Each", 2, each);
-    is("--as both", 2, "an edit as both would drop what is next and did not follow from it: left, right");
+    is("--as both", 2, "an edit as both would drop next nodes that do not follow from it: left, right");
     // One of the two has answered with hours, which are added at the barrier.
     let thread = work(&path).await.thread("t");
     let first = thread.head().await.unwrap().interrupts().remove(0);
     thread.answer_to(first.id, "yes").await.unwrap().interrupted().unwrap();
     let open = thread.head().await.unwrap().interrupts().remove(0).node;
-    let reducer = "what the superstep wrote to hours is merged by Sum: that takes the program's own code; `thread.edit_as` \
+    let reducer = "what the superstep wrote to hours is merged by Sum: this needs the program's code; `thread.edit_as` \
                    does it from there";
     is(&format!("--as {open} --set 'log=[]'"), 2, reducer);
     assert!(error("--case Done").1.contains("--as <NODE>"));

@@ -10,8 +10,8 @@ use crate::said;
 
 const CANARY: &str = "canary-7d2e";
 
-/// A program whose node draws the canary as an effect, and keeps it in the field `token`. Then it asks about it, emits it,
-/// and on another thread fails with it.
+/// A program whose node draws the canary as an effect, and keeps it in the field `token`. Then it asks about it, emits
+/// it, and on another thread fails with it.
 macro_rules! program {
     ($module:ident, $(#[$secret:meta])*) => {
         mod $module {
@@ -334,7 +334,7 @@ macro_rules! debugged {
             ["", "-wal"].map(|end| std::fs::read(format!("{}{end}", path.display())).unwrap_or_default());
         assert!(
             String::from_utf8_lossy(&file.concat()).contains(CANARY),
-            "the file has it, whoever may see it"
+            "the file contains it, even if it is not shown"
         );
         hits
     }};
@@ -389,5 +389,5 @@ async fn every_verb_is_looked_at() {
         verb == "help" || lines.any(|line| line.split(' ').next() == Some(verb))
     };
     let forgotten: Vec<&str> = verbs.into_iter().filter(|verb| !asked(verb)).collect();
-    assert!(forgotten.is_empty(), "nobody looks for the canary in {forgotten:?}");
+    assert!(forgotten.is_empty(), "no test looks for the canary in {forgotten:?}");
 }

@@ -76,7 +76,7 @@ async fn golden(name: &str, lines: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_run_is_told_from_its_input_to_its_end() {
+async fn a_run_is_reported_from_its_input_to_its_end() {
     let input = r#"run new '{"topic": "Go", "facts": [{"id": "a", "text": "b"}]}'"#;
     golden(
         "debug_run",
@@ -92,7 +92,7 @@ async fn a_run_is_told_from_its_input_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_run_that_fails_says_how_to_go_on() {
+async fn a_failed_run_prints_the_command_that_resumes_it() {
     golden("debug_failing", &["resume trouble", "resume trouble # on a terminal", "tail trouble"]).await;
 }
 
@@ -145,7 +145,7 @@ async fn a_rerun_is_a_branch_and_a_replay_verifies_it() {
 }
 
 #[tokio::test]
-async fn the_past_of_a_thread_is_told_from_its_start() {
+async fn the_past_of_a_thread_is_reported_from_its_start() {
     golden("debug_tail", &["tail rust --from start", "tail zig", "tail rust # on a terminal"]).await;
 }
 
@@ -205,7 +205,7 @@ async fn what_cannot_be_asked_is_refused_with_a_reason() {
         ("run rust '[1]'", 2, "the input does not fit: an update is an object with a member per field"),
         ("run rust '{'", 2, "the input is not JSON: "),
         ("resume nobody", 2, "there is no thread nobody; "),
-        ("answer rust 1", 2, "thread rust asks nothing"),
+        ("answer rust 1", 2, "thread rust has no open question"),
         (
             "answer zig good",
             2,
@@ -277,12 +277,12 @@ async fn the_graph_of_a_thread_is_found_by_its_name() {
         only("migrate --check")
             .await
             .out
-            .ends_with("not looked at: threads of essay, which this program has not\n")
+            .ends_with("not checked: threads of essay, which this program does not have\n")
     );
 }
 
 #[tokio::test]
-async fn threads_that_would_not_go_on_are_named() {
+async fn threads_that_would_not_continue_are_named() {
     let program = Program::new().await;
     let folder = program.file.folder.path().to_owned();
     // Another program with a graph of the same name.
@@ -290,7 +290,7 @@ async fn threads_that_would_not_go_on_are_named() {
     let other = mails_called("essay").checkpointer(saver);
     let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "migrate --check").await;
     assert_eq!((said.exit, &*said.err), (Exit::No, ""), "{}", said.out);
-    assert!(said.out.contains("\nnot fine: 2 of 3 threads would not go on\n"), "{}", said.out);
+    assert!(said.out.contains("\nnot fine: 2 of 3 threads could not continue\n"), "{}", said.out);
     assert!(said.out.contains("\ntrouble: ") && said.out.contains("\nzig: "), "{}", said.out);
     let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "replay rust").await;
     assert_eq!(said.exit, Exit::No, "{}{}", said.out, said.err);
@@ -369,11 +369,7 @@ async fn several_open_questions_are_answered_by_id() {
     let which = line("answer t '\"yes\"'".into()).await;
     assert_eq!(which.exit, Exit::Unusable);
     let listed = ids.iter().all(|id| which.err.contains(id));
-    assert!(
-        which.err.starts_with("error: say with ID=JSON which question is answered") && listed,
-        "{}",
-        which.err
-    );
+    assert!(which.err.starts_with("error: name the question with ID=JSON") && listed, "{}", which.err);
     assert_eq!(line(format!("answer t '{}=\"yes\"'", &ids[0][24..])).await.exit, Exit::Unfinished);
     assert_eq!(line("answer t '\"no\"'".into()).await.exit, Exit::Fine);
     assert_eq!(line("show t votes".into()).await.out, "[\n  \"yes\",\n  \"no\"\n]\n");
@@ -381,7 +377,7 @@ async fn several_open_questions_are_answered_by_id() {
 
 /// Two processes are two savers: one runs, and the other one follows it.
 #[tokio::test]
-async fn a_run_of_somebody_else_is_followed_to_its_end() {
+async fn a_run_of_another_program_is_followed_to_its_end() {
     use std::sync::Arc;
     use tokio::sync::Semaphore;
 

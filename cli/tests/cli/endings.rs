@@ -37,7 +37,7 @@ async fn a_tail_ends_at_an_edit_or_a_branch_behind_which_nothing_is_next() {
 }
 
 #[tokio::test]
-async fn only_commands_are_told_with_the_words_of_the_program() {
+async fn only_commands_are_printed_with_the_words_of_the_program() {
     let mut program = Program::new().await;
     let field = program.says(Look::PIPED, r#"run rust '{"the superstep was": 1}'"#).await;
     assert!(field.err.contains("no field \"the superstep was\""), "{}", field.err);
@@ -51,7 +51,7 @@ async fn only_commands_are_told_with_the_words_of_the_program() {
 }
 
 #[tokio::test]
-async fn a_thread_with_any_name_is_answered_with_the_command_that_is_told() {
+async fn a_thread_with_any_name_is_answered_with_the_printed_command() {
     let mut program = Program::new().await;
     let asked = program.says(Look::PIPED, r#"run -- -x '{"topic": "Go"}'"#).await;
     let command = asked.out.lines().find_map(|line| line.trim().strip_prefix("to answer:"));
@@ -106,7 +106,7 @@ async fn a_thread_that_was_deleted_is_not_to_be_resumed() {
     let mails = g.compile().unwrap().checkpointer(SqliteSaver::open(&path).await.unwrap());
     let said = debug(superstep::debugger(&[&mails]), folder.path(), Look::PIPED, "run w").await;
     assert_eq!(said.exit, Exit::No, "{}{}", said.out, said.err);
-    assert!(said.err.starts_with("error: ") && !said.err.contains("when that is mended"), "{}", said.err);
+    assert!(said.err.starts_with("error: ") && !said.err.contains("when that is fixed"), "{}", said.err);
 }
 
 /// A target to which nothing can be written.
@@ -167,7 +167,7 @@ async fn the_input_is_no_node_that_is_played() {
             (
                 Exit::Unusable,
                 &*format!(
-                    "error: there is no edit as {name}: it is no node; the graph's nodes are plan, research, write, review\n"
+                    "error: there is no edit as {name}: it is not a node; the graph's nodes are plan, research, write, review\n"
                 )
             )
         );

@@ -42,7 +42,7 @@ async fn files_that_cannot_be_read_are_named_with_the_reason() {
 
 /// An argument that looks like an option used to give an error of nine lines, which did not explain numbers.
 #[tokio::test]
-async fn what_is_no_number_is_told_in_one_line() {
+async fn an_invalid_number_is_reported_in_one_line() {
     let Written { path, folder: _folder } = written().await;
     for (line, option, value) in [
         ("gc FILE --keep-days -1", "--keep-days <D>", "-1"),
@@ -64,7 +64,7 @@ async fn what_is_no_number_is_told_in_one_line() {
 }
 
 #[tokio::test]
-async fn damage_is_told_and_what_is_whole_is_read() {
+async fn damage_is_reported_and_sound_data_is_read() {
     let Written { path, folder: _folder } = written().await;
     let damage = "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = 3";
     Connection::open(&path).unwrap().execute_batch(damage).unwrap();
@@ -79,7 +79,7 @@ async fn damage_is_told_and_what_is_whole_is_read() {
 
 /// One damaged thread used to prevent all others from being listed, and from being found by their names.
 #[tokio::test]
-async fn a_damaged_thread_is_told_of_beside_the_others() {
+async fn a_damaged_thread_is_reported_beside_the_others() {
     let Written { path, folder: _folder } = written().await;
     let change = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     change(
@@ -114,7 +114,7 @@ async fn a_damaged_thread_is_told_of_beside_the_others() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_with_what_is_near() {
+async fn a_missing_name_is_reported_with_similar_ones() {
     let Written { path, folder: _folder } = written().await;
     let error = |line: &str| error(&path, line);
     is(&error("log FILE rst"), 1, "error: there is no thread or checkpoint rst; did you mean rust?");
@@ -135,7 +135,7 @@ async fn what_is_not_there_is_told_with_what_is_near() {
     );
     assert!(many.1.ends_with(", and more"), "{many:?}");
     let path_error = error("show FILE rust facts[x]");
-    assert!(path_error.0 == 2 && path_error.1.contains("is no path"), "{path_error:?}");
+    assert!(path_error.0 == 2 && path_error.1.contains("is not a path"), "{path_error:?}");
     let absent = error("show FILE rust fact");
     assert!(
         absent.0 == 1 && absent.1.ends_with("its fields are draft, facts, rounds, token, topic"),

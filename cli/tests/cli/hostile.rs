@@ -203,7 +203,7 @@ fn writes(line: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_somebody_has_prepared_ends_no_verb_otherwise_than_with_an_answer_or_an_error() {
+async fn a_hostile_file_ends_every_verb_with_an_answer_or_an_error() {
     let around = Around::new().await;
     let (mut wrong, mut refused) = (Vec::new(), 0);
     for sql in PREPARED {

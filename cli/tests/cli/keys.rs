@@ -93,11 +93,11 @@ async fn keys_are_exchanged_and_taken_away() {
     let keyed = Keyed::new(KEY).await;
     let none = keyed.says("rekey FILE");
     assert_eq!(none.exit, Exit::Unusable);
-    assert!(none.err.starts_with("error: it takes keys: name the file that has them"), "{}", none.err);
+    assert!(none.err.starts_with("error: keys are needed: name the key file"), "{}", none.err);
     assert_eq!(keyed.says("rekey FILE KEYS").exit, Exit::Fine);
     std::fs::write(&keyed.keys, [NEWER, KEY].concat()).unwrap();
     let told = keyed.says("rekey FILE KEYS");
-    assert!(told.out.contains("not needed any more: first"), "{} {}", told.out, told.err);
+    assert!(told.out.contains("no longer needed: first"), "{} {}", told.out, told.err);
     std::fs::write(&keyed.keys, NEWER).unwrap();
     assert_eq!(keyed.says("rekey FILE KEYS --plain").exit, Exit::Fine);
     assert_eq!(keyed.says("threads FILE").exit, Exit::Fine);
@@ -198,7 +198,7 @@ impl Around for Behind {
 }
 
 #[tokio::test]
-async fn keys_are_taken_from_the_saver_of_the_file_and_from_nobody_else() {
+async fn keys_are_taken_only_from_the_saver_of_the_file() {
     let mut program = Program::new().await;
     let expected = program.says("log rust").await.out;
     let essays = |saver| essays(saver, 5_000);

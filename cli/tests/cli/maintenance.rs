@@ -15,7 +15,7 @@ fn told(file: &Written, line: &str) -> Said {
 }
 
 #[tokio::test]
-async fn damage_is_told_with_the_row_the_thread_and_the_checkpoint() {
+async fn damage_is_reported_with_the_row_the_thread_and_the_checkpoint() {
     let file = written().await;
     do_to(
         &file,
@@ -28,7 +28,7 @@ async fn damage_is_told_with_the_row_the_thread_and_the_checkpoint() {
     assert_eq!(*thread, "thread row 2, thread zig: its checksum does not match");
     assert!(checkpoint.starts_with("checkpoint row 2, thread rust, checkpoint 0"), "{checkpoint}");
     assert!(checkpoint.ends_with(": its checksum does not match"), "{checkpoint}");
-    assert_eq!(*count, "2 things are wrong");
+    assert_eq!(*count, "2 problems found");
     let json: serde_json::Value = serde_json::from_str(&told(&file, "verify FILE --json").out).unwrap();
     assert_eq!(json["sound"], false);
     assert_eq!(json["findings"][1]["row"], 2);
@@ -51,19 +51,22 @@ async fn a_copy_is_made_beside_and_replaced_only_by_force() {
         again.err
     );
     assert_eq!(told(&file, &format!("{copy} --force")).exit, Exit::Fine);
-    assert_eq!(told(&file, "backup FILE FILE --force").err, "error: FILE is the file that is to be copied\n");
+    assert_eq!(
+        told(&file, "backup FILE FILE --force").err,
+        "error: FILE is the file to copy: choose another name\n"
+    );
     assert_eq!(crate::said(&to, Look::PIPED, "verify FILE").exit, Exit::Fine);
 }
 
 #[tokio::test]
-async fn an_older_format_is_told_and_upgraded() {
+async fn an_older_format_is_reported_and_upgraded() {
     let file = written().await;
     do_to(
         &file,
         "ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; DROP TABLE named; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
     );
     let check = told(&file, "migrate FILE --check");
-    assert_eq!((check.exit, &*check.out), (Exit::No, "the file has format 2, and would be brought to 5\n"));
+    assert_eq!((check.exit, &*check.out), (Exit::No, "the file has format 2, and would be upgraded to 5\n"));
     assert_eq!(told(&file, "delete FILE rust").exit, Exit::Unusable);
     let done = told(&file, "migrate FILE --json");
     assert_eq!(done.exit, Exit::Fine);
@@ -85,9 +88,9 @@ async fn what_a_deletion_left_is_taken_out_and_given_back() {
         );
     }
     let dry = told(&file, "gc FILE --dry-run");
-    assert_eq!(dry.out, "would take out 40 long texts (360000 bytes)\n", "{}", dry.err);
-    assert_eq!(told(&file, "gc FILE").out, "took out 40 long texts (360000 bytes)\n");
-    assert_eq!(told(&file, "gc FILE").out, "there is nothing to take out\n");
+    assert_eq!(dry.out, "would delete 40 long texts (360000 bytes)\n", "{}", dry.err);
+    assert_eq!(told(&file, "gc FILE").out, "deleted 40 long texts (360000 bytes)\n");
+    assert_eq!(told(&file, "gc FILE").out, "there is nothing to delete\n");
     let json: serde_json::Value = serde_json::from_str(&told(&file, "vacuum FILE --json").out).unwrap();
     assert!(
         json["before"].as_u64().unwrap() > 360_000 && json["after"].as_u64().unwrap() < 140_000,
@@ -98,7 +101,7 @@ async fn what_a_deletion_left_is_taken_out_and_given_back() {
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let busy = told(&file, "vacuum FILE --patience 0");
     assert_eq!(busy.exit, Exit::Unusable);
-    assert_eq!(busy.err, "error: another program kept the file busy for 0ns: try again when it does less\n");
+    assert_eq!(busy.err, "error: another program kept the file busy for 0ns: try again later\n");
 }
 
 #[tokio::test]
@@ -127,7 +130,11 @@ async fn older_checkpoints_go_and_every_verb_says_where_the_past_ends() {
         told(&file, "blame FILE rust draft").out
     );
     let why = told(&file, "why FILE rust review");
-    assert_eq!(why.err, "error: what planned review was pruned: the past ends there\n", "{}", why.out);
+    assert_eq!(
+        why.err, "error: the checkpoint that planned review was pruned: the past ends there\n",
+        "{}",
+        why.out
+    );
     let fork = told(&file, "fork FILE rust~1 --name other");
     assert!(fork.err.contains("pruned"), "{} {}", fork.out, fork.err);
 }
@@ -141,18 +148,18 @@ async fn a_thread_without_what_to_keep_is_refused() {
         assert!(said.err.contains("--keep-last <N>|--keep-days <D>"), "{}", said.err);
     }
     let both = told(&file, "gc FILE --thread rust --keep-last 99 --keep-days 1");
-    assert_eq!((both.exit, &*both.out), (Exit::Fine, "there is nothing to take out\n"), "{}", both.err);
+    assert_eq!((both.exit, &*both.out), (Exit::Fine, "there is nothing to delete\n"), "{}", both.err);
 }
 
 #[tokio::test]
-async fn what_is_taken_out_is_told_in_plain_words() {
+async fn deleted_data_is_reported_in_plain_words() {
     let file = written().await;
     do_to(&file, "INSERT INTO locator VALUES (x'00000000000000000000000000000001', 999)");
     let said = told(&file, "gc FILE --dry-run");
-    assert_eq!(said.out, "would take out 1 leftover of a deletion (0 bytes)\n", "{}", said.err);
+    assert_eq!(said.out, "would delete 1 leftover of a deletion (0 bytes)\n", "{}", said.err);
     let pruned = told(&file, "gc FILE --keep-last 1").out;
     // Of 14 checkpoints, the three latest stay, and the one where `zig` begins.
-    assert!(pruned.starts_with("took out 10 checkpoints, "), "{pruned}");
+    assert!(pruned.starts_with("deleted 10 checkpoints, "), "{pruned}");
     assert!(pruned.contains(", 1 leftover of a deletion (") && pruned.ends_with(" bytes)\n"), "{pruned}");
 }
 

@@ -34,7 +34,7 @@ async fn names_are_given_shown_changed_and_taken_away() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_named_is_told() {
+async fn an_impossible_name_is_an_error() {
     let file = written().await;
     let told = |line: &str| {
         let said = said(&file.path, Look::PIPED, line);
@@ -50,7 +50,7 @@ async fn what_cannot_be_named_is_told() {
     assert_eq!(told("show FILE rust@dratf"), (1, near.into()));
     let (code, wrong) = told("name FILE rust a@b");
     assert!(
-        code == 2 && wrong.starts_with("error: \"a@b\" is no name for a checkpoint: it has 1 to 100"),
+        code == 2 && wrong.starts_with("error: \"a@b\" is not a valid checkpoint name: a name has 1 to 100"),
         "{wrong}"
     );
     assert_eq!(told("name FILE rust a --remove b").0, 2);

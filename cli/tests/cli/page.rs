@@ -48,11 +48,11 @@ async fn held(file: &Path) {
 }
 
 #[tokio::test]
-async fn who_holds_a_thread_is_told_until_it_is_released() {
+async fn the_holder_of_a_thread_is_shown_until_it_is_released() {
     let file = written().await;
     let told = |line: &str| said(&file.path, Look::PIPED, line);
     assert_eq!(told("release FILE rust").exit, Exit::No);
-    assert_eq!(told("release FILE rust").err, "error: nobody holds thread rust\n");
+    assert_eq!(told("release FILE rust").err, "error: no run holds thread rust\n");
     held(&file.path).await;
     for line in ["threads FILE", "show FILE rust", "show FILE rust --json"] {
         assert!(told(line).out.contains("worker 3"), "{line}: {}", told(line).out);

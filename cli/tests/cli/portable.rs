@@ -218,7 +218,7 @@ async fn what_is_shared_is_shared_only_where_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn the_program_goes_on_with_what_was_imported() {
+async fn the_program_continues_with_what_was_imported() {
     let file = library().await;
     for (thread, to, name) in [("owl", "a.db", "owl"), ("owl", "b.db", "barn"), ("fox", "c.db", "red")] {
         let there = file.folder.path().join(to);
@@ -348,7 +348,7 @@ async fn texts_of_secrets_are_left_out_wherever_they_went() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
+async fn an_invalid_import_is_an_error_and_nothing_is_written() {
     let file = written().await;
     let folder = file.folder.path();
     let document = fine(&file.path, "export FILE zig");
@@ -365,7 +365,7 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
         assert_eq!(attempt(text, line), (code, format!("error: {error}")), "{line}");
     };
     let line = "import FILE EXPORT";
-    is(&document, line, 2, "thread zig is there already: choose another name with --as");
+    is(&document, line, 2, "thread zig already exists: choose another name with --as");
     let (code, text) = attempt(&document, "import FILE EXPORT --as other");
     assert_eq!(code, 2);
     assert!(text.ends_with("is in FILE already; `superstep fork` makes another thread of it"), "{text}");
@@ -373,10 +373,10 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
     is(&document.replace("all about people", "all about cats"), line, 1, changed);
     let newer = "EXPORT: the export has format 3; this program reads up to 2: use a newer version of it";
     is(&document.replacen("\"format\": 1", "\"format\": 3", 1), line, 2, newer);
-    let other = "EXPORT: it is no export of a thread: its member `kind` is not \"superstep thread\"";
+    let other = "EXPORT: it is not an export of a thread: its member `kind` is not \"superstep thread\"";
     is("{\"a\": 1}", line, 2, other);
     let (code, text) = attempt(&document[..document.len() / 2], line);
-    assert!(code == 2 && text.starts_with("error: EXPORT: it is no export of a thread: EOF"), "{text}");
+    assert!(code == 2 && text.starts_with("error: EXPORT: it is not an export of a thread: EOF"), "{text}");
     is(&document, "import FILE nowhere.json", 2, "there is no file nowhere.json");
     let old = folder.join("old.db");
     fs::copy(&file.path, &old).unwrap();
@@ -389,7 +389,7 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
     fine(&old, "export FILE zig");
     assert_eq!(
         said(&file.path, Look::PIPED, &format!("export FILE zig -o {}", old.display())).err,
-        format!("error: {} is there already: choose another name\n", old.display())
+        format!("error: {} already exists: choose another name\n", old.display())
     );
     let damage = "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = 3";
     Connection::open(&file.path).unwrap().execute_batch(damage).unwrap();

@@ -44,9 +44,9 @@ pub struct CallbackState {
 pub enum CallbackExit {
     /// The model asked for no more tools.
     EndTurn,
-    /// The limit was reached while it asked for more; its last calls were not made.
+    /// The limit was reached while the model asked for more tools; its last calls were not made.
     MaxTurns,
-    /// The model did not come to an end: its last reply was cut off, or refused; [`CallbackState::stop`] says which.
+    /// The last reply is incomplete: it was cut off, or refused; [`CallbackState::stop`] says which.
     CutShort,
 }
 

@@ -59,10 +59,10 @@ pub struct CriticSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VisionDetail {
-    /// At a small copy of it, for few tokens: 85 with most models.
+    /// A small copy, for few tokens: 85 with most models.
     #[default]
     Low,
-    /// At all of it, for as many tokens as it has parts.
+    /// The full image, for a number of tokens that depends on its size.
     High,
 }
 
@@ -73,8 +73,8 @@ pub enum OnToolError {
     /// The model reads the error and continues.
     #[default]
     Continue,
-    /// The critique ends with the error, before the model is asked, and paid, again. A call of a tool that is not there, one
-    /// with an input that does not fit and one of a reply that was cut off are the model's mistakes, and never end it.
+    /// The critique ends with the error, before the model is called again. A call of a tool that does not exist, one
+    /// with an invalid input, and one of a reply that was cut off, are the model's mistakes and never end it.
     Halt,
 }
 

@@ -19,7 +19,7 @@ const NOT_RUN: &str = "Not run: ";
 
 /// The state of a [`critic`](super::critic()) graph: one critique.
 ///
-/// It begins with an input made with [`of`](Self::of). A thread that has a critique begins again with the next one.
+/// It begins with an input made with [`of`](Self::of). A new input on the same thread begins a new critique.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticState {
     /// The file of the photograph.

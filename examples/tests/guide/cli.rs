@@ -15,7 +15,7 @@ async fn program() -> Ended {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_debugged_goes_on() -> super::Result {
+async fn a_program_that_is_not_debugged_continues() -> super::Result {
     assert_eq!(format!("{:?}", program().await?), format!("{:?}", ExitCode::SUCCESS));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Step 9 of thread "visit" of graph "replies" comes out as it is recorded, from what was next on.
+//! Step 9 of thread "visit" of graph "replies" ends as recorded, from its next tasks on.
 //! Written by `superstep test` for visit@9.
 
 use superstep::testing::{self, Cassette};
@@ -21,7 +21,7 @@ async fn visit_at_9() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The state at its begin.
+/// The initial state.
 const STATE: &str = r#"{
   "answer": "The museum is open every day, from 10 to 18 (on Thursdays until 21). Entry costs 12 euros, 6 euros for students with a card, and nothing on the first Sunday of a month. Tram 28 stops at the door, and bus 201 two streets away, behind the market.",
   "facts": [
@@ -45,7 +45,7 @@ const STATE: &str = r#"{
   "score": 3
 }"#;
 
-/// What it begins with.
+/// The input, or the tasks that were next.
 const BEGIN: &str = r#"{
   "tasks": [
     {
@@ -59,7 +59,7 @@ const BEGIN: &str = r#"{
   ]
 }"#;
 
-/// The state at its end.
+/// The final state.
 const EXPECTED: &str = r#"{
   "answer": "The museum is open every day, from 10 to 18 (on Thursdays until 21). Entry costs 12 euros, 6 euros for students with a card, and nothing on the first Sunday of a month. Tram 28 stops at the door, and bus 201 two streets away, behind the market.",
   "facts": [
@@ -86,7 +86,7 @@ const EXPECTED: &str = r#"{
   "score": 0
 }"#;
 
-/// What the outside world has said.
+/// The recorded effects and answers.
 const CASSETTE: &str = r#"{
   "version": 1,
   "recordings": []

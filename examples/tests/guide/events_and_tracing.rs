@@ -40,7 +40,7 @@ async fn a_run_has_subscribers() -> super::Result {
 }
 
 #[tokio::test]
-async fn the_past_is_told_and_followed() -> super::Result {
+async fn the_past_is_reported_and_followed() -> super::Result {
     let (stories, _) = stories();
     let stories = stories.record_events();
     stories.thread("a").run(topic("Rust")).await?.interrupted()?;
@@ -80,7 +80,7 @@ async fn a_run_is_watched() -> super::Result {
     let traces = TraceLog::new();
     let stories = stories.observe(traces.clone()).observe(|event: &RunEvent| {
         let line = serde_json::to_string(event).expect("events are JSON");
-        // Unlike println!, it does not panic where nobody reads any more or the disk is full.
+        // Unlike println!, it does not panic if the reader is gone or the disk is full.
         let _lost = writeln!(io::stdout(), "{line}");
     });
     let run = stories.thread("b").run(topic("Rust")).await?;

@@ -46,7 +46,7 @@ struct Article {
     drafts: Vec<String>,
 }
 
-/// What an article is about.
+/// The topic of an article.
 #[derive(Deserialize, JsonSchema)]
 struct Topic {
     title: String,

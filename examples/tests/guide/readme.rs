@@ -62,7 +62,7 @@ async fn write(essay: Snapshot<Essay>, llm: Dep<Llm>, fx: Effects) -> Result<Upd
 }
 
 async fn review(essay: Snapshot<Essay>, editor: Ask<String, Verdict>) -> Verdict {
-    editor.ask(essay.draft.clone()).await // pauses the thread until somebody answers
+    editor.ask(essay.draft.clone()).await // pauses the thread until it is answered
 }
 
 #[tokio::main]

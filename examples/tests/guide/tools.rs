@@ -32,7 +32,7 @@ async fn price(
     #[dep] prices: &Prices,
     /// The product, in the singular.
     product: String,
-    /// How many of it; one if it is left out.
+    /// The quantity; one by default.
     #[schemars(range(min = 1))]
     count: Option<u32>,
 ) -> Result<String, String> {
@@ -147,7 +147,7 @@ async fn the_node_runs_what_a_message_asks_for() -> super::Result {
     let graph = g.compile()?.checkpointer(MemorySaver::new());
     let state = graph.run(Chat::update().messages([asked])).await?.finished()?;
     assert_eq!(state.messages[1].text(), "5");
-    assert!(state.messages[2].text().contains("was not permitted: it needs somebody's consent"));
+    assert!(state.messages[2].text().contains("was not permitted: it needs consent"));
     Ok(())
 }
 

@@ -49,7 +49,7 @@ fn told(state: &Chat) -> String {
     match Verdict::of(&state.verifications, 1) {
         Verdict::Verified(it) => format!("{} (verified)", it.response),
         Verdict::Unverified { last, why } => format!("{} (not verified: {why})", last.response),
-        Verdict::Unchecked => "nobody looked at it".to_owned(),
+        Verdict::Unchecked => "not checked".to_owned(),
     }
 }
 
@@ -70,7 +70,7 @@ fn judge(scores: &[f64]) -> Arc<dyn ChatModel> {
 
 #[tokio::test]
 async fn a_response_is_verified_before_it_is_given() -> super::Result {
-    assert_eq!(told(&Chat::default()), "nobody looked at it");
+    assert_eq!(told(&Chat::default()), "not checked");
     let source = "Many.\n\nSources:\n- bees.md:1";
     for (scores, answer) in [
         (vec![0.9], "Forty. (verified)"),

@@ -37,7 +37,7 @@ impl Bench {
     fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert!(output.status.success(), "{}", complaint(&output));
-        assert_eq!(complaint(&output), "", "nobody watches, so nothing is shown");
+        assert_eq!(complaint(&output), "", "without a terminal, nothing is shown");
         serde_json::from_slice(&output.stdout).expect("one JSON object")
     }
 }
@@ -314,7 +314,7 @@ fn the_review_drafts_asks_and_publishes() {
     let output = review(&["answer", "accept"]);
     assert_eq!(
         (output.status.code(), complaint(&output)),
-        (Some(1), "error: thread article asks nothing\n".into())
+        (Some(1), "error: thread article has no open question\n".into())
     );
     let output = review(&["approve"]);
     assert_eq!(output.status.code(), Some(2));

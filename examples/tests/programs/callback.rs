@@ -341,7 +341,7 @@ async fn s4_040_to_043_each_result_is_found_by_the_id_of_its_call_and_follows_wh
 }
 
 #[tokio::test]
-async fn s4_052_a_tool_that_is_not_there_is_told_of_and_the_loop_goes_on() {
+async fn s4_052_an_unknown_tool_is_reported_and_the_loop_continues() {
     let told = Told::default();
     let unknown = ToolCall::new("c1", "google", json!({ "q": "graphs" }));
     let model = Scripted::new().then(saying("", &[unknown])).say("I know it anyway.");

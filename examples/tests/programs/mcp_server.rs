@@ -61,7 +61,7 @@ fn another_client_reads_lines_and_nothing_else() {
 }
 
 #[test]
-fn a_name_that_names_no_model_is_told_by_the_server_and_by_the_client() {
+fn an_unknown_model_name_is_reported_by_the_server_and_by_the_client() {
     for arguments in [&["--model", "parrot"][..], &["--model", "parrot", "ask", "What?"]] {
         let output = Command::new(example("mcp_server")).args(arguments).output().expect("the example runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

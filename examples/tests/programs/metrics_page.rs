@@ -165,7 +165,7 @@ fn where_the_dashboard_divides_what_never_happened_is_0() {
 }
 
 #[test]
-fn names_of_series_are_told_from_labels_and_functions() {
+fn names_of_series_are_distinguished_from_labels_and_functions() {
     let query = r#"histogram_quantile(0.9, sum by (le) (rate(a_b_bucket{graph=~"$graph_name", x_y="z_z"}[5m]))) / c_d_total"#;
     assert_eq!(names(query).into_iter().collect::<Vec<_>>(), ["a_b_bucket", "c_d_total"]);
 }

@@ -129,7 +129,7 @@ fn what_cannot_be_used_is_named_and_nothing_is_asked() {
     desk.write("notes.jpg", "Leading lines draw the eye.");
     let none = desk.fails(&["notes.jpg"]);
     assert!(
-        none.ends_with("the image `notes.jpg` cannot be used: it is no JPEG, PNG, GIF or WebP\n"),
+        none.ends_with("the image `notes.jpg` cannot be used: it is not a JPEG, PNG, GIF or WebP image\n"),
         "{none}"
     );
 
@@ -222,7 +222,7 @@ fn another_embedder_can_be_tried_on_the_texts_of_the_example_and_none_is_asked_w
 }
 
 #[test]
-fn that_a_critique_can_go_on_is_said_only_if_one_was_begun() {
+fn that_a_critique_can_continue_is_said_only_if_one_was_begun() {
     let desk = Desk::new();
     let gone = desk.fails(&["gone.jpg", "--db", "steps.db"]);
     assert!(gone.ends_with("there is no image `gone.jpg`\n") && !gone.contains("--resume"), "{gone}");
@@ -268,7 +268,7 @@ fn a_model_behind_a_network_sees_the_photograph_as_it_is_asked_for() {
 }
 
 #[test]
-fn a_critique_that_was_killed_between_turns_goes_on_and_pays_for_no_reply_twice() {
+fn a_critique_that_was_killed_between_turns_continues_and_pays_for_no_reply_twice() {
     let desk = Desk::new();
     let (arrived, arrives) = mpsc::channel();
     let (go_on, waits) = mpsc::channel::<()>();
@@ -280,7 +280,7 @@ fn a_critique_that_was_killed_between_turns_goes_on_and_pays_for_no_reply_twice(
             return Reply::text("").tool_call("c1", COMPOSITION_TOOL, json!({ "query": "light" }));
         }
         arrived.send(()).expect("the test waits");
-        waits.lock().expect("nobody panics").recv().expect("the test lets it go on");
+        waits.lock().expect("no holder of the lock panics").recv().expect("the test lets it go on");
         Reply::text("Well balanced.")
     });
     let model = format!("openai-compatible:test@{}", provider.openai_url());

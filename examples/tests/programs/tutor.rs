@@ -153,7 +153,7 @@ fn s4_057_a_frame_is_sent_when_it_happens_not_at_the_end() {
             let note = json!({ "title": "Forks", "text": "They copy nothing." });
             return Reply::text("I note it.").tool_call("c1", "note", note);
         }
-        waits.lock().expect("nobody panics").recv().expect("the test lets it go on");
+        waits.lock().expect("no holder of the lock panics").recv().expect("the test lets it go on");
         Reply::text("A fork copies nothing.")
     });
     let model = format!("openai-compatible:test@{}", provider.openai_url());

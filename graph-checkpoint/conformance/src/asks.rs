@@ -16,7 +16,7 @@ items! { "asks":
     answers_come_with_all_the_work "An answer returns the head, and the work on top of it as a load finds it, with the answer."
     are_answered_once "A second answer is `AlreadyAnswered`, also twice in one call, and changes nothing."
     are_answered_all_or_none "Of several answers all count, or none."
-    unknown_ones_are_refused "An answer to what nobody asked, or nobody waits for any more, is `NoInterrupt`."
+    unknown_ones_are_refused "An answer to an unknown or closed question is `NoInterrupt`."
     answers_stay_at_the_barrier "At the barrier open questions go; answered ones stay on their checkpoint, for replay."
     asking_on_a_passed_head_is_superseded "Questions on a checkpoint that is not the head are `Superseded`, and stored nowhere."
 }
@@ -123,7 +123,7 @@ async fn unknown_ones_are_refused(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&name, first.id, vec![ask(1)]).await?;
     let unknown = b.saver.answer_all(&name, vec![(ask(2).id, json("1"))]).await;
-    is!("an answer to what nobody asked", unknown, Err(StoreError::NoInterrupt { thread, interrupt })
+    is!("an answer to an unknown question", unknown, Err(StoreError::NoInterrupt { thread, interrupt })
         if thread == name && interrupt == ask(2).id);
     b.advance("t", Some(&first), []).await?;
     let late = b.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await;

@@ -21,7 +21,7 @@ items! { "crash":
     between_any_two_writes "After a crash between any two writes everything acknowledged as durable is there, the rest in its order or not at all, and the run can go on."
     a_commit_whose_outcome_is_unknown "A commit whose acknowledgement was lost is `Already` after the crash."
     recorded_work_is_there_after_the_next_commit "Results, failures and notes are there when a later commit, question or flush has returned."
-    an_outcome_is_there_when_it_is_told "The outcome of an effect is there when `end_effect` has returned, though nothing is written after it."
+    an_outcome_is_stored_when_end_effect_returns "The outcome of an effect is there when `end_effect` has returned, though nothing is written after it."
     an_abandoned_call_is_whole_or_nothing "A commit that its caller gives up half-way is stored whole, or not at all."
 }
 
@@ -194,7 +194,7 @@ async fn recorded_work_is_there_after_the_next_commit(b: &Bench<'_>) -> Verdict 
     equal("the journal before it", again.at("t", first.id).await?.effects, [ended(effect(1), "1")])
 }
 
-async fn an_outcome_is_there_when_it_is_told(b: &Bench<'_>) -> Verdict {
+async fn an_outcome_is_stored_when_end_effect_returns(b: &Bench<'_>) -> Verdict {
     let (name, first) = (thread("t"), b.advance("t", None, []).await?);
     let outcomes = [ok("1"), EffectOutcome::Err("no".into())];
     for (number, outcome) in (1..).zip(outcomes) {

@@ -22,7 +22,7 @@ items! { "delete":
     leaves_a_kept_subgraph "A subgraph from which a fork goes on stays as long as the fork."
     a_new_thread_is_a_stranger "A new thread of a deleted one's name shares nothing with what was left of it."
     stops_the_run_on_it "A run on a deleted thread stores nothing more: its commit conflicts, and its work is dropped."
-    while_a_run_writes "A thread that is deleted while a run writes to it is gone whole, or begun anew; never half."
+    while_a_run_writes "A thread that is deleted while a run writes to it is deleted completely, or started again; never half."
 }
 
 async fn takes_the_checkpoints(b: &Bench<'_>) -> Verdict {
@@ -183,10 +183,10 @@ async fn a_new_thread_is_a_stranger(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, [set(0, "[1]")]).await?;
     b.saver.fork(&thread("t"), first.id, &thread("u")).await?;
     b.delete("t").await?;
-    let anew = b.advance("t", None, [set(0, "[9]")]).await?;
+    let recreated = b.advance("t", None, [set(0, "[9]")]).await?;
     let stranger = b.saver.read(&thread("t"), At::Id(first.id)).await;
     is!("the old one's checkpoint", stranger, Err(StoreError::NoCheckpoint { .. }));
-    equal("the new one's history", b.ids("t").await?, [anew.id])?;
+    equal("the new one's history", b.ids("t").await?, [recreated.id])?;
     b.delete("t").await?;
     equal("the fork", values(&b.head("u").await?), [(0, "[1]")])
 }
@@ -246,9 +246,9 @@ async fn while_a_run_writes(b: &Bench<'_>) -> Verdict {
 async fn gone(b: &Bench<'_>) -> Result<(), Stop> {
     b.saver.flush(&thread("t")).await?;
     holds("the thread is gone", !b.is_there(&thread("t")).await?)?;
-    let anew = b.advance("t", None, [set(0, "1")]).await?;
+    let recreated = b.advance("t", None, [set(0, "1")]).await?;
     let loaded = b.head("t").await?;
-    equal("a new thread of its name", loaded.checkpoint, anew)?;
+    equal("a new thread of its name", loaded.checkpoint, recreated)?;
     equal("its values", values(&b.head("t").await?), [(0, "1")])?;
     holds("nothing is on top of it", loaded.results.is_empty() && loaded.effects.is_empty())?;
     b.delete("t").await

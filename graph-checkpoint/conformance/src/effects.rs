@@ -10,7 +10,7 @@ use super::verdict::{Verdict, equal, is};
 
 items! { "effects":
     come_back_whole "An effect comes back with id, attempt, starts, key and outcome, in the order of the beginnings."
-    are_told_apart_by_every_part_of_their_id "Effects of other tasks, names, keys or occurrences are others."
+    are_distinguished_by_every_part_of_their_id "Effects of other tasks, names, keys or occurrences are others."
     are_begun_by_the_first "Who begins an effect that is begun gets its record, and nothing is recorded."
     more_starts_take_the_place "A record of more starts takes the place of one of fewer, whose outcome goes."
     an_outcome_stands "An outcome, a value or an error, is recorded with its effect."
@@ -34,7 +34,7 @@ async fn come_back_whole(b: &Bench<'_>) -> Verdict {
     equal("the effects", b.head("t").await?.effects, [whole, effect(1), effect(0)])
 }
 
-async fn are_told_apart_by_every_part_of_their_id(b: &Bench<'_>) -> Verdict {
+async fn are_distinguished_by_every_part_of_their_id(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let mut all = vec![effect(1); 5];
     all[1].id.task = task(2);

@@ -18,7 +18,7 @@ use super::verdict::{Stop, Verdict, equal, failed, holds, is};
 
 items! { "leases":
     one_holds_a_thread "Who claims a thread that is held is told by whom; other threads are free."
-    one_that_is_given_back_is_free "A lease that was released is nobody's, and is not listed."
+    one_that_is_given_back_is_free "A released lease has no holder, and is not listed."
     are_listed_by_thread "Leases are listed by thread, also those that are over; those that were lost or given back are not."
     numbers_only_grow "The number of a lease is greater than those of all that the store has given, whatever became of them."
     one_of_many_acquires "Of claims to a free thread at once exactly one gets it, and all others are told of that one."
@@ -32,7 +32,7 @@ items! { "leases":
     nothing_is_held_against_the_holder "What the loser has tried is no matter to who holds the thread now."
     reading_needs_none "Who has lost a lease still reads."
     are_over_by_the_clock_of_the_store "A lease is held for as long as it says since it was renewed, by the store's clock, and no longer."
-    one_that_is_over_is_held_until_it_is_wanted "A lease that is over and that nobody has taken over still writes, and is renewed."
+    one_that_is_over_is_held_until_it_is_wanted "An expired lease that no other run has taken still permits writes, and can be renewed."
     a_clock_set_back_keeps_no_dead_lease "When the clock is set back, a lease is over after its time from when somebody asks, and asking once more makes it no longer."
     a_clock_that_jumps_gives_no_two_holders "However the clock jumps, who renews keeps the thread, and who was taken over is out for good."
     count_for_other_programs "A lease that one program has is held, renewed and lost for the other one."

@@ -11,9 +11,9 @@ use super::verdict::{Stop, Verdict, equal, is};
 
 items! { "outrun":
     who_knows_all_commits "A commit that knows the results and the effects that are recorded on its head is new."
-    an_unknown_result_is_told "A commit that does not know a result on its head stores nothing, and is given the head with it."
-    another_result_is_told "So is one that knows another result of the task, or the same without its targets."
-    an_unknown_effect_is_told "So is one that does not know an effect that succeeded, or knows another value of it."
+    an_unknown_result_is_reported "A commit that does not know a result on its head stores nothing, and is given the head with it."
+    another_result_is_reported "So is one that knows another result of the task, or the same without its targets."
+    an_unknown_effect_is_reported "So is one that does not know an effect that succeeded, or knows another value of it."
     what_counts_for_nothing_is_not_asked_for "Failures, questions, effects that only began and those that failed need not be known."
     who_does_not_go_by_it_commits "A commit that does not say what it knows goes by nothing that is recorded."
     the_head_comes_first "Of a commit that fits neither the head nor what is recorded there, it is the head that is told."
@@ -59,7 +59,7 @@ async fn who_knows_all_commits(b: &Bench<'_>) -> Verdict {
     b.put_as(knowing(commit_of("t", &step(Some(&second), [])), &[], &[])).await
 }
 
-async fn an_unknown_result_is_told(b: &Bench<'_>) -> Verdict {
+async fn an_unknown_result_is_reported(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let (known, other) = (result(1, "1"), result(2, "2"));
     b.saver.record_result(&thread("t"), first.id, known.clone()).await?;
@@ -75,7 +75,7 @@ async fn an_unknown_result_is_told(b: &Bench<'_>) -> Verdict {
     equal("the results on the passed head", b.at("t", first.id).await?.results, [])
 }
 
-async fn another_result_is_told(b: &Bench<'_>) -> Verdict {
+async fn another_result_is_reported(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let commit = || commit_of("t", &step(Some(&first), []));
     let unrouted = TaskResult { targets: None, ..result(1, "1") };
@@ -88,7 +88,7 @@ async fn another_result_is_told(b: &Bench<'_>) -> Verdict {
     b.put_as(knowing(commit(), &[result(1, "1")], &[])).await
 }
 
-async fn an_unknown_effect_is_told(b: &Bench<'_>) -> Verdict {
+async fn an_unknown_effect_is_reported(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let commit = || commit_of("t", &step(Some(&first), []));
     b.saver.begin_effect(&thread("t"), first.id, effect(1)).await?;

@@ -157,7 +157,7 @@ async fn a_commit_and_an_effect(b: &Bench<'_>) -> Verdict {
             }
             other => {
                 let found = format_args!("{other:?}");
-                return Err(failed("a commit that nobody else makes", "New or Outrun", found));
+                return Err(failed("a commit without a competing one", "New or Outrun", found));
             }
         }
     }

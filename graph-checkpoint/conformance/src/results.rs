@@ -16,7 +16,7 @@ items! { "results":
     the_writes_of_one_task_stay_in_order "All writes of a task come back, and in their order."
     every_part_comes_back "Node, writes, route, targets, kept subgraph and handled failure of a result come back."
     twice_is_once "The same result recorded twice is there once."
-    the_first_counts "The first result of a task counts: it is kept, and returned to whoever comes later."
+    the_first_counts "The first result of a task counts: it is kept, and returned to later writers."
     is_completed_by_targets "A result without targets is completed by a later one with them, and keeps its own writes."
     a_completed_one_stays "A result with targets is not changed by a later one, with or without targets."
     go_at_the_barrier "A commit on the checkpoint takes its results and failures; the next one has none."
@@ -159,7 +159,7 @@ async fn given_up_ones_stay(b: &Bench<'_>) -> Verdict {
         let loaded = b.at("t", given_up).await?;
         equal("the results that were given up", loaded.results, [result(1, "1")])?;
         equal("the failures that were given up", loaded.failures, [failure(2, "boom")])?;
-        equal("questions that nobody waits for", loaded.asks, [])?;
+        equal("questions without a waiting task", loaded.asks, [])?;
         equal("effects without an outcome", loaded.effects, [])?;
         equal("the results on the head", b.head("t").await?.results, [])?;
     }

@@ -101,10 +101,10 @@ async fn a_deletion_stops_the_other(b: &Bench<'_>) -> Verdict {
     holds("it is gone", !b.is_there(&thread("t")).await? && !b.is_there(&below).await?)?;
     let late = b.saver.commit(commit_of("t", &step(Some(&first), []))).await?;
     is!("a late commit", late, Committed::Conflict { head: None });
-    let anew = other.advance("t", None, []).await?;
+    let recreated = other.advance("t", None, []).await?;
     let late = b.saver.commit(commit_of("t", &step(Some(&first), []))).await?;
-    is!("a commit later still", late, Committed::Conflict { head } if head == Some(anew.id));
-    b.advance("t", Some(&anew), []).await?;
+    is!("a commit later still", late, Committed::Conflict { head } if head == Some(recreated.id));
+    b.advance("t", Some(&recreated), []).await?;
     Ok(())
 }
 

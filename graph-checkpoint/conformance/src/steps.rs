@@ -10,7 +10,7 @@ use super::verdict::{Verdict, equal, holds};
 items! { "steps":
     are_read_newest_first "The steps of a thread come whole and newest first, each with thread, graph, schema and place."
     are_read_from_anywhere "From a checkpoint on, at most as many steps as are asked for are read."
-    of_a_fork_go_on_in_the_shared_past "The steps of a fork go on in the past it shares, which names who wrote it."
+    of_a_fork_continue_in_the_shared_past "The steps of a fork go on in the past it shares, which names who wrote it."
     tell_what_is_left_on_top "Each step comes with what the thread has left on top of it: answers and outcomes, and the head's work."
     tell_the_work_of_their_thread_only "What another thread left on a shared checkpoint is not told."
 }
@@ -44,7 +44,7 @@ async fn are_read_from_anywhere(b: &Bench<'_>) -> Verdict {
     equal("from the first on", b.saver.steps(&name, At::Id(first.id), 9).await?.len(), 1)
 }
 
-async fn of_a_fork_go_on_in_the_shared_past(b: &Bench<'_>) -> Verdict {
+async fn of_a_fork_continue_in_the_shared_past(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let second = b.advance("t", Some(&first), []).await?;
     b.advance("t", Some(&second), []).await?;

@@ -12,7 +12,7 @@ items! { "subgraphs":
     of_two_tasks_stay_apart "The subgraphs of two tasks, and those of a subgraph's tasks, are threads of their own."
     begin_only_below_a_thread "A subgraph's thread begins only while the one above it is there: otherwise its commit conflicts."
     are_not_forked_below_nothing "A fork to a subgraph's thread is `Superseded` where the thread above it is not."
-    go_on_from_a_kept_state "A subgraph that goes on from a kept state shares the past of the one that kept it."
+    continue_from_a_kept_state "A subgraph that goes on from a kept state shares the past of the one that kept it."
 }
 
 async fn have_threads_of_their_own(b: &Bench<'_>) -> Verdict {
@@ -61,7 +61,7 @@ async fn are_not_forked_below_nothing(b: &Bench<'_>) -> Verdict {
     holds("it is not there", !b.is_there(&below).await?)
 }
 
-async fn go_on_from_a_kept_state(b: &Bench<'_>) -> Verdict {
+async fn continue_from_a_kept_state(b: &Bench<'_>) -> Verdict {
     let begun = b.advance("t", None, []).await?;
     let below = thread("t").below(task(1));
     let inner = b.advance(below.as_str(), None, [set(0, "[7]")]).await?;

@@ -18,11 +18,11 @@ use super::verdict::{Stop, Verdict, equal, failed, holds};
 
 items! { "watch":
     the_first_mark_comes_at_once "A watch without a mark is answered at once, also for a thread that does not exist."
-    a_change_before_it_is_told "A change after the mark was taken is told by a watch that begins later."
-    a_change_during_it_is_told "A watch that waits is answered when something changes."
-    every_kind_of_change_is_told "Commits, results, failures, questions, answers, effects, names and deletions are changes."
-    a_change_of_any_thread_is_told "A watch of no thread in particular is told of a new head of any."
-    a_change_by_another_program_is_told "A watch is told of what another program has stored."
+    an_earlier_change_is_reported "A watch that begins after the mark was taken reports earlier changes since the mark."
+    a_change_during_the_watch_is_reported "A watch that waits is answered when something changes."
+    every_kind_of_change_is_reported "Commits, results, failures, questions, answers, effects, names and deletions are changes."
+    a_change_of_any_thread_is_reported "A watch of all threads reports a new head of any thread."
+    a_change_by_another_program_is_reported "A watch reports changes that another program stored."
 }
 
 /// The time after which a change counts as missed.
@@ -65,7 +65,7 @@ async fn the_first_mark_comes_at_once(b: &Bench<'_>) -> Verdict {
     mark(b, None, None).await.map(drop)
 }
 
-async fn a_change_before_it_is_told(b: &Bench<'_>) -> Verdict {
+async fn an_earlier_change_is_reported(b: &Bench<'_>) -> Verdict {
     let mut last = mark(b, Some("t"), None).await?;
     let first = b.advance("t", None, []).await?;
     is_told(b, Some("t"), &mut last, "the first commit").await?;
@@ -73,7 +73,7 @@ async fn a_change_before_it_is_told(b: &Bench<'_>) -> Verdict {
     is_told(b, Some("t"), &mut last, "a commit").await
 }
 
-async fn a_change_during_it_is_told(b: &Bench<'_>) -> Verdict {
+async fn a_change_during_the_watch_is_reported(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let last = mark(b, Some("t"), None).await?;
     let (saver, begun) = (b.saver.clone(), oneshot::channel());
@@ -97,7 +97,7 @@ async fn a_change_during_it_is_told(b: &Bench<'_>) -> Verdict {
     holds("the mark is another one after a commit", now != last)
 }
 
-async fn every_kind_of_change_is_told(b: &Bench<'_>) -> Verdict {
+async fn every_kind_of_change_is_reported(b: &Bench<'_>) -> Verdict {
     let (name, at) = (thread("t"), Some("t"));
     let base = b.advance("t", None, []).await?.id;
     let mut last = mark(b, at, None).await?;
@@ -130,7 +130,7 @@ async fn every_kind_of_change_is_told(b: &Bench<'_>) -> Verdict {
     is_told(b, at, &mut last, "a deletion").await
 }
 
-async fn a_change_of_any_thread_is_told(b: &Bench<'_>) -> Verdict {
+async fn a_change_of_any_thread_is_reported(b: &Bench<'_>) -> Verdict {
     let mut last = mark(b, None, None).await?;
     for name in ["t", "other"] {
         b.advance(name, None, []).await?;
@@ -140,7 +140,7 @@ async fn a_change_of_any_thread_is_told(b: &Bench<'_>) -> Verdict {
     is_told(b, None, &mut last, "a deletion").await
 }
 
-async fn a_change_by_another_program_is_told(b: &Bench<'_>) -> Verdict {
+async fn a_change_by_another_program_is_reported(b: &Bench<'_>) -> Verdict {
     let other = b.reopened().await?;
     let mut last = mark(b, Some("t"), None).await?;
     let first = other.advance("t", None, []).await?;

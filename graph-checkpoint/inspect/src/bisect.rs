@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flip_back_is_told() {
+    fn a_flip_back_is_reported() {
         let states = [false, true, false, false, true, true];
         let linear = search(&states, Search::Linear);
         assert_eq!((linear.found, linear.flips_back), (FirstState::First(1), true));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_nowhere_is_told_with_how_far_it_leads() {
+    fn a_place_that_is_nowhere_is_reported_with_how_far_it_leads() {
         let error = |path: &str| put(r#"{"a":[{"x":1}],"t":"","n":null}"#, path, "1").unwrap_err();
         assert_eq!(error("b.c"), r#"b.c leads nowhere: . is an object without "b""#);
         assert_eq!(error("a[0].y.z"), r#"a[0].y.z leads nowhere: a[0] is an object without "y""#);

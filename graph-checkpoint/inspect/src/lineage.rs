@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_crosses_those_that_go_on() {
+    fn a_branch_crosses_those_that_continue() {
         // 2 and 3 on 1; 5 on 3, and 4 on 2, and 6 on 2.
         let all = [(1, 0), (2, 1), (3, 1), (4, 2), (5, 3), (6, 2)];
         assert_eq!(drawn(&all), ["● 6", "│ ● 5", "│ │ ● 4", "│ ● │ 3", "●─┼─╯ 2", "●─╯ 1"]);

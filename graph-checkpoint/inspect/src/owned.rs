@@ -123,8 +123,8 @@ impl Owned {
         self.inner_parts(&here, parts);
     }
 
-    /// Collects the parts of a state. Every field is a part, whoever wrote it, because the state as a whole has no
-    /// author.
+    /// Collects the parts of a state. Every field is a part, regardless of its writer, because the state as a whole has
+    /// no author.
     pub(super) fn members<'o>(&'o self, parts: &mut Vec<(Path, &'o Self)>) {
         if let Node::Object(members) = &self.node {
             for (key, member) in members {

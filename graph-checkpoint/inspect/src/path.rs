@@ -26,7 +26,7 @@ pub enum Segment {
 
 /// An error for a text that is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no path: {expected} is expected at character {at}")]
+#[error("{text:?} is not a path: {expected} is expected at character {at}")]
 pub struct PathError {
     /// The text.
     pub text: String,
@@ -284,15 +284,15 @@ mod tests {
     #[test]
     fn what_is_no_path_is_said_with_the_place() {
         let error = |text: &str| text.parse::<Path>().unwrap_err().to_string();
-        assert_eq!(error("a..b"), r#""a..b" is no path: a key is expected at character 2"#);
+        assert_eq!(error("a..b"), r#""a..b" is not a path: a key is expected at character 2"#);
         assert_eq!(
             error("a[x]"),
-            r#""a[x]" is no path: a position, "a key" or id=… is expected at character 2"#
+            r#""a[x]" is not a path: a position, "a key" or id=… is expected at character 2"#
         );
-        assert_eq!(error("ä[1"), r#""ä[1" is no path: `]` is expected at character 3"#);
-        assert_eq!(error(r#"["a"#), r#""[\"a" is no path: a closing quote is expected at character 1"#);
-        assert_eq!(error("a]"), r#""a]" is no path: `.` or `[` is expected at character 1"#);
-        assert_eq!(error(""), r#""" is no path: a key is expected at character 0"#);
+        assert_eq!(error("ä[1"), r#""ä[1" is not a path: `]` is expected at character 3"#);
+        assert_eq!(error(r#"["a"#), r#""[\"a" is not a path: a closing quote is expected at character 1"#);
+        assert_eq!(error("a]"), r#""a]" is not a path: `.` or `[` is expected at character 1"#);
+        assert_eq!(error(""), r#""" is not a path: a key is expected at character 0"#);
     }
 
     fn segments() -> impl Strategy<Value = Segment> {

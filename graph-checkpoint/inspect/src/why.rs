@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_led_to_a_task_is_told_back_to_the_input() {
+    fn what_led_to_a_task_is_reported_back_to_the_input() {
         let steps = past(&[vec![("a", vec![])], vec![("b", vec![]), ("c", vec![])], vec![("d", vec![])]]);
         assert_eq!(
             lines(&steps, "d"),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_did_not_run_is_told_with_those_that_did() {
+    fn a_node_that_did_not_run_is_reported_with_those_that_did() {
         let steps = past(&[vec![("a", vec![])], vec![("b", vec![])]]);
         let error = why(&steps[1..], &"x".into()).unwrap_err().to_string();
         assert!(error.ends_with("nor is next there; these did or are: a, b"), "{error}");

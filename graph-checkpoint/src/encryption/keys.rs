@@ -94,7 +94,7 @@ impl fmt::Debug for Key {
 #[non_exhaustive]
 pub enum KeyError {
     /// The system's random number generator failed.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     NoRandomness(#[source] std::io::Error),
     /// The file of keys cannot be read. Check the path and its permissions.
     #[error("the key file {0} cannot be read: {1}")]

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_alone_makes_no_folder_and_waits_for_nobody() {
+    fn a_single_writer_makes_no_folder_and_does_not_wait() {
         let folder = tempfile::tempdir().unwrap();
         let mut wait_queue = WaitQueue::at(Some(&folder.path().join("t.db")));
         assert!(!wait_queue.others_wait());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_sees_that_somebody_is_next() {
+    fn a_writer_sees_that_another_is_next() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("t.db");
         let (mut writing, mut waiting) = (WaitQueue::at(Some(&database)), WaitQueue::at(Some(&database)));
@@ -246,7 +246,7 @@ mod tests {
 
     /// A program that is next and does not ask for the lock, such as a suspended process, must not block the others.
     #[test]
-    fn nobody_waits_for_ever_behind_one_who_does_not_ask() {
+    fn no_waiter_waits_forever_behind_one_that_does_not_ask() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("t.db");
         let (mut stopped, mut other) = (WaitQueue::at(Some(&database)), WaitQueue::at(Some(&database)));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_first_is_first() {
+    fn the_first_waiter_is_served_first() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("t.db");
         let mut wait_queue = WaitQueue::at(Some(&database));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use serde::{Deserialize, Deserializer};
 use superstep_core::checkpoint::{
     Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord, StoreError, TaskRecord,
@@ -370,9 +371,28 @@ impl Outline {
     }
 
     /// Returns the nodes that ran, the next nodes, and the metadata.
-    pub(crate) fn into_parts(self) -> (Vec<NodeName>, Vec<NodeName>, BTreeMap<String, Json>) {
-        let nodes = |of: Vec<OutlineNode>| of.into_iter().map(|OutlineNode { node }| node);
-        let next = nodes(self.next).filter(|node| !node.is_end());
-        (nodes(self.tasks).collect(), next.collect(), self.metadata)
+    pub(crate) fn parts(&self) -> (Vec<NodeName>, Vec<NodeName>, BTreeMap<String, Json>) {
+        let next = self.next.iter().filter(|next| !next.node.is_end());
+        let name = |named: &OutlineNode| named.node.clone();
+        (self.tasks.iter().map(name).collect(), next.map(name).collect(), self.metadata.clone())
+    }
+}
+
+/// The outlines of a listing, by manifest. The steps of a loop have the same manifest, which is parsed once.
+#[derive(Default)]
+pub(crate) struct Outlines(HashMap<String, Outline>);
+
+/// The maximum number of outlines that are kept.
+const OUTLINES: usize = 64;
+
+impl Outlines {
+    pub(crate) fn of(&mut self, manifest: &str) -> Result<&Outline, StoreError> {
+        if !self.0.contains_key(manifest) {
+            if self.0.len() == OUTLINES {
+                self.0.clear();
+            }
+            self.0.insert(manifest.to_owned(), Outline::parse(manifest)?);
+        }
+        Ok(&self.0[manifest])
     }
 }

@@ -263,7 +263,7 @@ impl Rows {
         let bodies = &BodyTable(connection);
         let mut text = String::new();
         for taken_out in taken_out.into_iter().flatten() {
-            let missing = || corrupt(format_args!("checkpoint row {}", taken_out.seq), "nobody has read it");
+            let missing = || corrupt(format_args!("checkpoint row {}", taken_out.seq), "it was not read");
             let row = self.0.get(&taken_out.seq).ok_or_else(missing)?;
             text.clear();
             text.push('[');

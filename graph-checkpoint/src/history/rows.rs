@@ -323,11 +323,11 @@ impl CheckpointRow {
 
     pub(crate) fn summary(
         &self,
-        outline: Outline,
+        outline: &Outline,
         parent: Option<CheckpointId>,
         thread: ThreadId,
     ) -> Result<Summary, StoreError> {
-        let (ran, next, metadata) = outline.into_parts();
+        let (ran, next, metadata) = outline.parts();
         Ok(Summary {
             seq: Seq(u64::try_from(self.seq).map_err(|error| corrupt("a sequence number", error))?),
             id: self.id,

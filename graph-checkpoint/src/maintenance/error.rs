@@ -28,10 +28,10 @@ pub enum MaintenanceError {
     Exists(PathBuf),
     /// The path holds something other than a checkpoint file, or is a link to such a thing, so it is not replaced.
     /// Choose another name.
-    #[error("{0} is there and is no checkpoint file: choose another name")]
+    #[error("{0} exists and is not a checkpoint file: choose another name")]
     Foreign(PathBuf),
     /// The path to be replaced is that of the file to be copied. Choose another name.
-    #[error("{0} is the file that is to be copied")]
+    #[error("{0} is the file to copy: choose another name")]
     Itself(PathBuf),
     /// A program has the file to be replaced open, or did not close it properly. Choose another name, or close it.
     #[error("{0} is in use, or was not closed by the program that wrote it: choose another name")]
@@ -46,6 +46,6 @@ pub enum MaintenanceError {
         cause: io::Error,
     },
     /// For this long, another program was writing, or was reading an older state of the file. Try again.
-    #[error("another program kept the file busy for {0:?}: try again when it does less")]
+    #[error("another program kept the file busy for {0:?}: try again later")]
     Busy(Duration),
 }

@@ -52,7 +52,7 @@ pub struct Export {
 #[non_exhaustive]
 pub enum NoExport {
     /// The text is not an export.
-    #[error("it is no export of a thread: {0}")]
+    #[error("it is not an export of a thread: {0}")]
     Unreadable(String),
     /// A newer version of the program has written it. Upgrade.
     #[error("the export has format {found}; this program reads up to {supported}")]

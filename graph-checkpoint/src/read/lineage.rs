@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::connection::Connection;
 use crate::error::sqlite;
-use crate::history::decode::Outline;
+use crate::history::decode::Outlines;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader::{Names, name};
 
@@ -21,11 +21,12 @@ pub(crate) fn lineage(connection: &Connection, thread: &ThreadId) -> Result<Vec<
     let Some(newest) = tree.next() else { return Ok(Vec::new()) };
     let mut names = Names::from([(thread.id, thread.name)]);
     let mut ids: HashMap<i64, CheckpointId> = HashMap::new();
+    let mut outlines = Outlines::default();
     let mut found: Vec<(Option<i64>, Summary)> = Vec::new();
     CheckpointRow::descend(connection, newest, |row, manifest| {
         let name = name(connection, &mut names, row.thread)?;
         ids.insert(row.seq, row.id);
-        found.push((row.parent, row.summary(Outline::parse(manifest)?, None, name)?));
+        found.push((row.parent, row.summary(outlines.of(manifest)?, None, name)?));
         Ok(tree.next())
     })?;
     let linked = found.into_iter().map(|(parent, summary)| {

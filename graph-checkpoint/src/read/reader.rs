@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use crate::connection::Connection;
 use crate::error::corrupt;
 use crate::file::{File, snapshot};
-use crate::history::decode::{self, Outline};
+use crate::history::decode::{self, Outline, Outlines};
 use crate::history::described::Descriptions;
 use crate::history::long_texts::HeldBodies;
 use crate::history::manifest::Fields;
@@ -325,6 +325,7 @@ pub(crate) fn history(
     };
     let from = place(connection, &thread, from)?.seq;
     let mut names = Names::from([(thread.id, thread.name)]);
+    let mut outlines = Outlines::default();
     let mut lines: Vec<Summary> = Vec::new();
     // One more row than the page has is read: each entry names its parent, which is the next row.
     let _oldest = walk(connection, from, |row, manifest| {
@@ -335,7 +336,7 @@ pub(crate) fn history(
             return Ok(true);
         }
         let name = name(connection, &mut names, row.thread)?;
-        lines.push(row.summary(Outline::parse(manifest)?, None, name)?);
+        lines.push(row.summary(outlines.of(manifest)?, None, name)?);
         Ok(false)
     })?;
     Ok(lines)

@@ -92,7 +92,7 @@ fn summary(
     Ok(Some(ThreadSummary {
         thread: thread.name,
         graph: thread.graph,
-        head: row.summary(outline, parent, writer)?,
+        head: row.summary(&outline, parent, writer)?,
         open_asks: asks.filter(AskRecord::is_open).collect(),
     }))
 }

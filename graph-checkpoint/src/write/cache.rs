@@ -258,6 +258,40 @@ impl WriteCache {
         Ok(kept != Kept::Another)
     }
 
+    /// Returns `true` if a commit on the thread's head expects exactly the known work and these further `results`,
+    /// which are not stored. The commit then finds them in the known work.
+    pub(crate) fn expects<'r>(
+        &mut self,
+        thread: &ThreadId,
+        base: Option<CheckpointId>,
+        recorded: Option<Recorded>,
+        results: impl Iterator<Item = &'r TaskResult>,
+    ) -> Result<bool, StoreError> {
+        self.know(thread)?;
+        let Some(known) = self.threads.get_mut(thread).filter(|known| Some(known.head_id) == base) else {
+            return Ok(false);
+        };
+        let mut work = known.work;
+        results.for_each(|result| work.add(result));
+        let is_expected = matches!(work, OnTop::Results(all) if Some(all) == recorded);
+        if is_expected {
+            known.work = work;
+        }
+        Ok(is_expected)
+    }
+
+    /// Returns `true` if the thread's head is known to be this checkpoint.
+    pub(crate) fn is_head(&self, thread: &ThreadId, id: CheckpointId) -> bool {
+        self.threads.get(thread).is_some_and(|known| known.head_id == id)
+    }
+
+    /// Forgets the known work on the thread's head.
+    pub(crate) fn distrust_work(&mut self, thread: &ThreadId) {
+        if let Some(known) = self.threads.get_mut(thread) {
+            known.work = OnTop::Unread;
+        }
+    }
+
     /// Returns the key of work that changes which effects have succeeded, like [`place`](Self::place).
     pub(crate) fn place_of_effect(
         &mut self,

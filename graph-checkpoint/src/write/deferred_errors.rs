@@ -36,6 +36,11 @@ impl DeferredErrors {
         self.held.len()
     }
 
+    /// Returns `true` if the thread has an error.
+    pub(crate) fn has(&self, thread: &ThreadId) -> bool {
+        self.held.contains_key(thread)
+    }
+
     /// Takes the error of the thread.
     pub(crate) fn take(&mut self, thread: &ThreadId) -> Option<StoreError> {
         self.held.remove(thread).map(|fault| fault.error)

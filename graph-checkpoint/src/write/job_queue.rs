@@ -19,11 +19,13 @@ struct Inner<J> {
     /// The number of jobs without a waiting caller that are not settled yet.
     unsettled: usize,
     closed: bool,
+    /// `true` if the thread sleeps and was not woken yet. Waking a thread that does not sleep is a system call, too.
+    asleep: bool,
 }
 
 impl<J> JobQueue<J> {
     pub(crate) fn new() -> Self {
-        let inner = Inner { jobs: Vec::new(), unsettled: 0, closed: false };
+        let inner = Inner { jobs: Vec::new(), unsettled: 0, closed: false, asleep: false };
         Self { inner: Mutex::new(inner), wake: Condvar::new() }
     }
 
@@ -33,8 +35,9 @@ impl<J> JobQueue<J> {
 
     /// Adds a job with a waiting caller.
     pub(crate) fn push(&self, job: J) {
-        self.inner().jobs.push(job);
-        self.wake.notify_one();
+        let mut inner = self.inner();
+        inner.jobs.push(job);
+        self.wake(inner);
     }
 
     /// Adds a job without a waiting caller. It is unsettled until [`settled`](Self::settled) counts it.
@@ -42,8 +45,7 @@ impl<J> JobQueue<J> {
         let mut inner = self.inner();
         inner.unsettled += 1;
         inner.jobs.push(job);
-        drop(inner);
-        self.wake.notify_one();
+        self.wake(inner);
     }
 
     /// Adds a job that the caller is about to run itself.
@@ -53,7 +55,17 @@ impl<J> JobQueue<J> {
 
     /// Wakes the sleeping thread if jobs are left.
     pub(crate) fn rouse(&self) {
-        if !self.inner().jobs.is_empty() {
+        let inner = self.inner();
+        if !inner.jobs.is_empty() {
+            self.wake(inner);
+        }
+    }
+
+    /// Wakes the thread if it sleeps.
+    fn wake(&self, mut inner: MutexGuard<'_, Inner<J>>) {
+        let asleep = take(&mut inner.asleep);
+        drop(inner);
+        if asleep {
             self.wake.notify_one();
         }
     }
@@ -65,8 +77,9 @@ impl<J> JobQueue<J> {
 
     /// Closes the queue: no more jobs are added.
     pub(crate) fn close(&self) {
-        self.inner().closed = true;
-        self.wake.notify_one();
+        let mut inner = self.inner();
+        inner.closed = true;
+        self.wake(inner);
     }
 
     pub(crate) fn take(&self) -> Vec<J> {
@@ -99,8 +112,10 @@ impl<J> JobQueue<J> {
         }
         let mut inner = self.inner();
         while inner.jobs.is_empty() && !inner.closed {
+            inner.asleep = true;
             inner = self.wake.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
+        inner.asleep = false;
         !inner.jobs.is_empty()
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn release(connection: &Connection, lease: &LeaseRecord) -> Result<()
     take(connection, &lease.thread)
 }
 
-/// Deletes a thread's lease, whoever holds it, and even if it is damaged.
+/// Deletes a thread's lease, regardless of its holder, and even if it is damaged.
 pub(crate) fn take(connection: &Connection, thread: &ThreadId) -> Result<(), StoreError> {
     connection
         .prepare_cached("DELETE FROM lease WHERE thread = ?")

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{Checkpoint, LeaseRecord, StoreError};
+use superstep_core::checkpoint::{Checkpoint, LeaseRecord, Recorded, Source, StoreError, TaskResult};
 use superstep_core::id::{CheckpointId, ThreadId};
 use tokio::sync::oneshot;
 
@@ -18,11 +18,12 @@ pub(crate) enum Kind {
     Commit {
         thread: ThreadId,
         checkpoint: Arc<Checkpoint>,
+        recorded: Option<Recorded>,
         /// `true` if the commit also flushes.
         is_last: bool,
     },
     /// The result of a task on `base`. Its error is returned to the thread's next caller.
-    Result { thread: ThreadId, base: CheckpointId },
+    Result { thread: ThreadId, base: CheckpointId, result: Arc<TaskResult> },
     /// The outcome of an effect, which is tried again after a failure, because otherwise it would stay unknown.
     Outcome,
     /// A request to make everything on the thread as durable as the options promise.
@@ -68,6 +69,17 @@ impl<T: Send, W: FnMut(&mut Turn<'_>) -> Outcome<T> + Send> Task for Call<T, W> 
     }
 }
 
+/// The work of a result, which its kind contains.
+impl Task for () {
+    fn apply(&mut self, _: &mut Turn<'_>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn refuse(&mut self, _: StoreError) {}
+
+    fn answer(self: Box<Self>) {}
+}
+
 /// A request, with the caller that waits for it. No caller waits for results, failures and drawn values.
 pub(crate) struct Job {
     pub(crate) kind: Kind,
@@ -102,6 +114,16 @@ impl Job {
         Self { kind, lease, is_waited_for: false, task: Box::new(Call { work, answer: None, reply: None }) }
     }
 
+    /// Creates a request to record a result.
+    pub(crate) fn result(
+        thread: ThreadId,
+        base: CheckpointId,
+        result: Arc<TaskResult>,
+        lease: Option<Arc<LeaseRecord>>,
+    ) -> Self {
+        Self { kind: Kind::Result { thread, base, result }, lease, is_waited_for: false, task: Box::new(()) }
+    }
+
     /// Creates a request that does nothing: all earlier requests are written when its reply arrives.
     pub(crate) fn settle() -> (Self, Reply<()>) {
         Self::waited_for(Kind::Short, None, |_| Ok(Ok(())))
@@ -115,7 +137,40 @@ impl Job {
 
     /// Runs the work inside the open transaction.
     pub(crate) fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError> {
-        self.task.apply(turn)
+        match &self.kind {
+            Kind::Result { thread, base, result } => turn.record(thread, *base, result),
+            _ => self.task.apply(turn),
+        }
+    }
+
+    /// Returns the result that is to be recorded, if that is the request.
+    pub(crate) fn recorded_result(&self) -> Option<&TaskResult> {
+        match &self.kind {
+            Kind::Result { result, .. } => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Returns the superstep to which a result belongs, or which a commit ends: its thread, its base, and the fence of
+    /// the holder's lease.
+    fn superstep(&self) -> Option<(&ThreadId, CheckpointId, Option<u64>)> {
+        let (thread, base) = match &self.kind {
+            Kind::Result { thread, base, .. } => (thread, *base),
+            Kind::Commit { thread, checkpoint, .. } if checkpoint.source == Source::Loop => {
+                (thread, checkpoint.parent?)
+            }
+            _ => return None,
+        };
+        Some((thread, base, self.lease.as_ref().map(|lease| lease.fence)))
+    }
+
+    /// Returns the number of results of one superstep with which `jobs` begins, and `true` if the job after them is the
+    /// commit that ends the superstep.
+    pub(crate) fn results_before_commit(jobs: &[Self]) -> (usize, bool) {
+        let superstep = jobs.first().and_then(Self::superstep);
+        let belongs = |job: &&Self| matches!(job.kind, Kind::Result { .. }) && job.superstep() == superstep;
+        let results = jobs.iter().take_while(belongs).count();
+        (results, jobs.get(results).is_some_and(|job| superstep.is_some() && job.superstep() == superstep))
     }
 
     /// Sets the reply to this error.

@@ -4,7 +4,7 @@
 //! recorded, and from those in the file when the superstep was opened. If another program records a result in between,
 //! the write detects it, and the superstep's commit is rejected.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::TaskResult;
@@ -25,15 +25,15 @@ struct Session {
     /// The fence of the lease with which results were recorded: results of holders that have lost the lease do not
     /// count.
     fence: Option<u64>,
-    results: HashMap<TaskId, TaskResult>,
+    results: HashMap<TaskId, Arc<TaskResult>>,
 }
 
 /// The decision about a result.
 pub(crate) enum Counted {
     /// A new result, or the completion of an earlier one: it must be stored.
-    Store(TaskResult),
+    Store(Arc<TaskResult>),
     /// A later result; this is the first one, which counts.
-    Earlier(TaskResult),
+    Earlier(Arc<TaskResult>),
 }
 
 impl Sessions {
@@ -53,15 +53,17 @@ impl Sessions {
         let session =
             open.get_mut(thread).filter(|session| session.base == base && session.fence == fence)?;
         let Some(held) = session.results.get_mut(&result.task) else {
-            session.results.insert(result.task, result.clone());
-            return Some(Counted::Store(result.clone()));
+            let first = Arc::new(result.clone());
+            session.results.insert(result.task, Arc::clone(&first));
+            return Some(Counted::Store(first));
         };
         if held.targets.is_none() && result.targets.is_some() {
-            held.targets.clone_from(&result.targets);
-            held.handled.clone_from(&result.handled);
-            return Some(Counted::Store(held.clone()));
+            let completed = Arc::make_mut(held);
+            completed.targets.clone_from(&result.targets);
+            completed.handled.clone_from(&result.handled);
+            return Some(Counted::Store(Arc::clone(held)));
         }
-        Some(Counted::Earlier(held.clone()))
+        Some(Counted::Earlier(Arc::clone(held)))
     }
 
     /// Opens the superstep on `base` with its stored results. Results that were recorded in the meantime stay.
@@ -87,7 +89,7 @@ impl Sessions {
             session.results.clear();
         }
         for result in stored {
-            session.results.entry(result.task).or_insert(result);
+            session.results.entry(result.task).or_insert_with(|| Arc::new(result));
         }
     }
 

@@ -179,7 +179,7 @@ impl Ledger {
         queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
         for mut job in jobs {
             match &job.kind {
-                Kind::Result { thread, base } => {
+                Kind::Result { thread, base, .. } => {
                     self.deferred_errors.keep(thread, *base, FileError::shared(&failure))
                 }
                 // These callers receive the error now.
@@ -230,13 +230,22 @@ impl Ledger {
         }
         let mut save = self.file.options.durability != Durability::Exit;
         let begun = Instant::now();
-        for job in jobs {
-            if *done > 0 && begun.elapsed() > LONGEST_TURN {
-                break;
+        // The results up to this position are stored one by one.
+        let mut one_by_one = 0;
+        while *done < jobs.len() && (*done == 0 || begun.elapsed() <= LONGEST_TURN) {
+            let rest = &mut jobs[*done..];
+            let mut settled = 0;
+            if *done >= one_by_one {
+                match Job::results_before_commit(rest) {
+                    (results, true) => settled = results,
+                    (results, false) => one_by_one = *done + results,
+                }
             }
+            let (results, rest) = rest.split_at_mut(settled);
+            let job = &mut rest[0];
             save |= matches!(job.kind, Kind::Flush(_) | Kind::Commit { is_last: true, .. });
-            self.apply(job).map_err(Failed::Before)?;
-            *done += 1;
+            self.apply_after(results, job).map_err(Failed::Before)?;
+            *done += settled + 1;
         }
         if save { self.save() } else { Ok(()) }
     }
@@ -287,6 +296,29 @@ impl Ledger {
             },
         };
         begun.map_err(Failed::Before)
+    }
+
+    /// Runs one request, and before it the requests to store `results` of the superstep that it ends. If the commit
+    /// succeeds, they need not be stored, because it would delete them.
+    fn apply_after(&mut self, results: &mut [Job], job: &mut Job) -> Result<(), StoreError> {
+        if let Kind::Commit { thread, checkpoint, recorded, .. } = &job.kind
+            && !results.is_empty()
+            && !self.deferred_errors.has(thread)
+        {
+            let records = results.iter().filter_map(Job::recorded_result);
+            let cache = self.cache.as_mut().ok_or(FileError::WriterGone)?;
+            if matches!(cache.expects(thread, checkpoint.parent, *recorded, records), Ok(true)) {
+                let (thread, id) = (thread.clone(), checkpoint.id);
+                self.apply(job)?;
+                let cache = self.cache.as_mut().ok_or(FileError::WriterGone)?;
+                if cache.is_head(&thread, id) {
+                    return Ok(());
+                }
+                cache.distrust_work(&thread);
+            }
+        }
+        results.iter_mut().try_for_each(|result| self.apply(result))?;
+        self.apply(job)
     }
 
     /// Runs one request. Returns an error only if the transaction cannot continue.
@@ -379,3 +411,6 @@ impl Writer {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

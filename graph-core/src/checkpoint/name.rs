@@ -24,7 +24,7 @@ pub struct CheckpointName(Arc<str>);
 /// The error of a text that cannot be a checkpoint's name. Choose another one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no name for a checkpoint: it has 1 to 100 bytes, no @, no ~, no control character and no space around \
+    "{0:?} is not a valid checkpoint name: a name has 1 to 100 bytes, no @, no ~, no control character and no space around \
      it, and is no number"
 )]
 pub struct InvalidName(pub String);

@@ -84,8 +84,8 @@ impl SecretPast {
         self.wanted = all.collect();
     }
 
-    /// Requests all steps again, after some could not be read. The secrets found so far are kept.
-    pub fn begin_anew(&mut self) {
+    /// Requests all steps again after some could not be read. The secrets found so far are kept.
+    pub fn start_over(&mut self) {
         self.known.clear();
         self.look_again();
     }
@@ -107,7 +107,7 @@ impl SecretPast {
             self.reading.take().expect("steps are given when they are wanted");
         if self.meet_schemas(steps) && !self.known.is_empty() {
             // The steps read before may contain values of fields that were not known to be secret.
-            return self.begin_anew();
+            return self.start_over();
         }
         let known = steps.iter().position(|step| self.known.contains(&step.checkpoint.id));
         // A known step may have new work on top of it.

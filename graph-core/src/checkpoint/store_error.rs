@@ -38,7 +38,7 @@ pub enum StoreError {
     CheckpointExists(CheckpointId),
     /// A checkpoint to be shared has the same id as an existing one, but other content. One of them may be
     /// redacted.
-    #[error("checkpoint {0} is stored already, and is not the same")]
+    #[error("checkpoint {0} is already stored with different contents")]
     CheckpointDiffers(CheckpointId),
     /// The thread was written by another graph. Use that graph, or another thread.
     #[error("thread {thread} belongs to graph {found}, not to {expected}")]
@@ -64,7 +64,7 @@ pub enum StoreError {
     NotRegistered(Fingerprint),
     /// No pending task of the thread asked this question. It may belong to an older checkpoint, or to a superstep
     /// of a subgraph that has ended. Resume the thread, which asks its open questions again.
-    #[error("thread {thread} has no open question {interrupt}; resume the thread, and it asks what is open")]
+    #[error("thread {thread} has no open question {interrupt}; resume the thread to get its open questions")]
     NoInterrupt {
         /// The thread.
         thread: ThreadId,
@@ -155,13 +155,13 @@ pub enum KeyProblem {
     #[error("is not encrypted: open it without keys, or encrypt it first")]
     NotEncrypted,
     /// The given key differs from the key with the same id with which the file was encrypted.
-    #[error("was encrypted with another key {key} than the one given: give the one it was encrypted with")]
+    #[error("was encrypted with a different key named {key}: give that key")]
     WrongKey {
         /// The id of the key.
         key: String,
     },
     /// The given keys lack one with which the file is encrypted.
-    #[error("needs the key {key}, which is not there: {reason}")]
+    #[error("needs the key {key}: {reason}")]
     Lacking {
         /// The id of the key.
         key: String,
@@ -169,12 +169,10 @@ pub enum KeyProblem {
         reason: String,
     },
     /// Encrypting or decrypting the whole file was interrupted.
-    #[error(
-        "is encrypted in part only: do again what was interrupted, it goes on from there; or undo it, with the keys"
-    )]
+    #[error("is only partly encrypted: run the interrupted command again, or reverse it, with the keys")]
     Interrupted,
     /// The file is encrypted and contains, or is about to contain, a store, which cannot be encrypted.
-    #[error("cannot be both encrypted and have a store: keep the store in a file of its own")]
+    #[error("cannot be encrypted and contain a store: keep the store in another file")]
     Store,
     /// The program was built without the feature that reads encrypted files.
     #[error("is encrypted, and this program was built without the feature `encryption`")]

@@ -51,7 +51,7 @@ pub enum Edited {
         /// The tasks that are next.
         frontier: Frontier,
         /// `true` if the node was not next. Tasks that are next again then keep their stored work.
-        anew: bool,
+        added: bool,
     },
 }
 
@@ -86,10 +86,10 @@ pub enum CannotEditAs {
         cases: Vec<String>,
     },
     /// The edit needs code that only the program has.
-    #[error("{0}: that takes the program's own code")]
+    #[error("{0}: this needs the program's code")]
     NeedsCode(String),
     /// The edit would drop tasks that other nodes led to.
-    #[error("an edit as {node} would drop what is next and did not follow from it: {}", list(.next))]
+    #[error("an edit as {node} would drop next nodes that do not follow from it: {}", list(.next))]
     WouldDrop {
         /// The node.
         node: NodeName,
@@ -132,7 +132,7 @@ pub(crate) enum Plan {
         /// The tasks whose results come from the edit.
         given: Vec<(TaskNumber, usize)>,
         /// `true` if the superstep is added by the edit, and replaces the tasks that were next.
-        anew: bool,
+        added: bool,
     },
 }
 
@@ -153,10 +153,10 @@ pub(crate) fn plan(
     nodes: Vec<(NodeId, Targets)>,
 ) -> Result<Plan, NoPlan> {
     let is_next = |node: NodeId| restored.tasks.iter().any(|task| task.node == node);
-    let anew = head.filter(|_| !nodes.iter().any(|(node, _)| is_next(*node)));
+    let added = head.filter(|_| !nodes.iter().any(|(node, _)| is_next(*node)));
     let mut given = Vec::with_capacity(nodes.len());
     let mut others = Vec::new();
-    if let Some((loaded, ran)) = anew {
+    if let Some((loaded, ran)) = added {
         let names: Vec<NodeName> = nodes.iter().map(|(node, _)| topology.node_name(*node).clone()).collect();
         let dropped = not_led_by(&names, loaded, ran);
         if !dropped.is_empty() {
@@ -196,7 +196,7 @@ pub(crate) fn plan(
         restored.finished.push((task, targets));
         given.push((task, position));
     }
-    Ok(Plan::Superstep { restored, given, anew: anew.is_some() })
+    Ok(Plan::Superstep { restored, given, added: added.is_some() })
 }
 
 /// Edits a checkpoint as a node without the program's code: the next tasks are planned from the stored topology.
@@ -231,12 +231,12 @@ pub fn edit_as(
         NoPlan::WouldDrop(next) => CannotEditAs::WouldDrop { node: record.node.clone(), next },
         NoPlan::NotNext(_) => CannotEditAs::NotNext { node: record.node.clone() },
     })?;
-    let (restored, given, anew) = match planned {
+    let (restored, given, added) = match planned {
         Plan::Results(given) => {
             let position = given.first().map_or(0, |(task, _)| task.index());
             return Ok(Edited::Task { position, record, targets });
         }
-        Plan::Superstep { restored, given, anew } => (restored, given, anew),
+        Plan::Superstep { restored, given, added } => (restored, given, added),
     };
     let mut kept = base.frontier.kept.clone();
     let mut tasks = Vec::with_capacity(restored.tasks.len());
@@ -256,7 +256,7 @@ pub fn edit_as(
     kept.sort_by(|a, b| a.key.cmp(&b.key));
     let changes = changes(loaded, ran, &tasks)?;
     let frontier = Frontier { kept, ..barrier_of(topology, restored)? };
-    Ok(Edited::Superstep { tasks, changes, frontier, anew })
+    Ok(Edited::Superstep { tasks, changes, frontier, added })
 }
 
 /// Returns the next tasks of a checkpoint, with the results of finished ones.
@@ -356,7 +356,7 @@ fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<No
 /// Returns the frontier after the barrier of a superstep with no task left to run.
 fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, CannotEditAs> {
     let mut machine = Machine::new(Arc::clone(topology), Limits::default());
-    machine.handle(Event::Begin(Begin::Resume(restored)));
+    machine.handle(Event::Begin(Begin::Resume(restored.into())));
     while let Some(command) = machine.next_command() {
         if let Command::Commit(barrier) = command {
             let frontier = restore::store(topology, barrier.next(), machine.joins());

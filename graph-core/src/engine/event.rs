@@ -70,9 +70,9 @@ pub enum Begin {
         last_step: Option<i64>,
     },
     /// The unfinished work of a checkpoint.
-    Resume(Restored),
+    Resume(Box<Restored>),
     /// One task of the unfinished work. The other tasks are left alone, and the superstep is not committed.
-    Task(Restored, TaskNumber),
+    Task(Box<Restored>, TaskNumber),
 }
 
 /// The unfinished work of a checkpoint.

@@ -125,10 +125,10 @@ impl Machine {
     pub fn handle(&mut self, event: Event) {
         self.phase = match (event, replace(&mut self.phase, Phase::Idle)) {
             (Event::Begin(Begin::Input { last_step }), Phase::Idle) => self.input(last_step),
-            (Event::Begin(Begin::Resume(restored)), Phase::Idle) => self.resume(restored, None),
-            (Event::Begin(Begin::Task(restored, task)), Phase::Idle) => self.begin_task(restored, task),
+            (Event::Begin(Begin::Resume(restored)), Phase::Idle) => self.resume(*restored, None),
+            (Event::Begin(Begin::Task(restored, task)), Phase::Idle) => self.begin_task(*restored, task),
             (Event::Begin(Begin::Resume(restored)), Phase::Adopting(ours)) => {
-                self.resume(restored, Some(ours))
+                self.resume(*restored, Some(ours))
             }
             (Event::TaskFinished { task, targets }, Phase::Running(superstep)) => {
                 self.finished(superstep, task, targets)

@@ -104,22 +104,20 @@ impl Planner {
                 self.add(nodes, edge, by, Cause::Tasks);
             }
             let mut index = 0;
-            for target in targets.into_iter() {
-                match target.items {
-                    None => self.add(nodes, NodeId(target.node), by, Cause::Tasks),
-                    Some(sent) if target.node == NodeId::END.0 => {
-                        let cause = Cause::Each { by, index };
-                        let input = sent.into_iter().next();
-                        let left = PlannedTask { node: NodeId::END, cause, input };
-                        exit.get_or_insert(Entry::waiting(left));
-                    }
-                    Some(sent) => items.extend(sent.into_iter().map(|item| {
-                        let cause = Cause::Each { by, index };
-                        index += 1;
-                        Entry::waiting(PlannedTask { node: NodeId(target.node), cause, input: Some(item) })
-                    })),
+            targets.for_each(|target| match target.items {
+                None => self.add(nodes, NodeId(target.node), by, Cause::Tasks),
+                Some(sent) if target.node == NodeId::END.0 => {
+                    let cause = Cause::Each { by, index };
+                    let input = sent.into_iter().next();
+                    let left = PlannedTask { node: NodeId::END, cause, input };
+                    exit.get_or_insert(Entry::waiting(left));
                 }
-            }
+                Some(sent) => items.extend(sent.into_iter().map(|item| {
+                    let cause = Cause::Each { by, index };
+                    index += 1;
+                    Entry::waiting(PlannedTask { node: NodeId(target.node), cause, input: Some(item) })
+                })),
+            });
             for &join in waiting {
                 joins.arrive(join, source);
                 match arrivals.iter_mut().find(|(arrived, _)| *arrived == join) {

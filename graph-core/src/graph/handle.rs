@@ -145,13 +145,12 @@ impl Targets {
         matches!(self.0, List::Instead(_))
     }
 
-    pub(crate) fn into_iter(self) -> impl Iterator<Item = Target> + use<> {
-        let (one, many) = match self.0 {
-            List::None => (None, Vec::new()),
-            List::One(target) => (Some(target), Vec::new()),
-            List::Many(targets) | List::Instead(targets) => (None, targets),
-        };
-        one.into_iter().chain(many)
+    pub(crate) fn for_each(self, mut visit: impl FnMut(Target)) {
+        match self.0 {
+            List::None => {}
+            List::One(target) => visit(target),
+            List::Many(targets) | List::Instead(targets) => targets.into_iter().for_each(visit),
+        }
     }
 
     pub(crate) fn into_vec(self) -> Vec<Target> {

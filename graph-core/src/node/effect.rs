@@ -228,9 +228,9 @@ pub struct EffectQuestion {
     pub effect: String,
     /// Its key; empty when it was run without one.
     pub key: String,
-    /// Its idempotency key, by which the other side may know it.
+    /// Its idempotency key, by which the other side may recognise it.
     pub idempotency_key: String,
-    /// How often it was started.
+    /// The number of times it was started.
     pub starts: u32,
 }
 
@@ -239,11 +239,11 @@ pub struct EffectQuestion {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EffectAnswer {
-    /// It happened, and this is its value. One that is not of the effect's type is asked for again.
+    /// The effect happened, with this value. If the value does not have the effect's type, the question is asked again.
     Happened(serde_json::Value),
-    /// It did not happen, or may happen once more.
+    /// The effect did not happen, or may run once more.
     RunAgain,
-    /// The task is to fail.
+    /// The task fails.
     Fail,
 }
 

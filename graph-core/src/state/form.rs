@@ -22,9 +22,13 @@ pub trait StateForm: sealed::Sealed + Sized + Send + Sync + 'static {
     /// The result of a finished run.
     type Finished;
 
-    /// Converts the driver's state into this form.
+    /// Converts the driver's state into this form, without copying it.
     #[doc(hidden)]
-    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self;
+    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Arc<Self>;
+
+    /// Returns the state by value. It is copied if it is shared.
+    #[doc(hidden)]
+    fn owned(state: Arc<Self>) -> Self;
 
     /// Creates the update of a graph with this initial state. `input` converts an input that is given as JSON.
     #[doc(hidden)]
@@ -63,10 +67,13 @@ impl<S: State> StateForm for S {
     type Update = Update<S>;
     type Finished = S;
 
-    fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Self {
+    fn read(state: Arc<dyn ErasedState>, _: &Arc<Schema>) -> Arc<Self> {
         let state: Arc<dyn core::any::Any + Send + Sync> = state;
-        // The state is not copied if it is not shared.
-        Arc::unwrap_or_clone(state.downcast::<S>().expect("the handle is one of this state's graph"))
+        state.downcast::<S>().expect("the handle is one of this state's graph")
+    }
+
+    fn owned(state: Arc<Self>) -> Self {
+        Arc::unwrap_or_clone(state)
     }
 
     fn write(

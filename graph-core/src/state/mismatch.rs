@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_the_types_own_is_told_whole() {
+    fn a_message_of_the_types_own_is_reported_whole() {
         let error = Json::parse("\"not an id\"").unwrap().decode::<uuid::Uuid>().unwrap_err();
         let mismatch = error.mismatch().unwrap();
         assert!(mismatch.expected.starts_with("another value (UUID"), "{mismatch}");

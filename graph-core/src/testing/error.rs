@@ -30,7 +30,7 @@ pub enum CassetteError {
     /// The file does not exist or should be recorded again, but `CI` is set, where nothing is recorded. Run the
     /// test on your machine and commit the file.
     #[error(
-        "cassette {path} would have to be recorded, which never happens where CI is set; run the test locally and commit the file"
+        "cassette {path} has to be recorded, which is disabled if the variable CI is set; run the test locally and commit the file"
     )]
     NotHere {
         /// The path.

@@ -264,7 +264,7 @@ impl<S: State> NodeTest<S> {
         };
         Ok(NodeRun {
             node: name,
-            state: S::read(ended.state, &program.schema),
+            state: Arc::unwrap_or_clone(S::read(ended.state, &program.schema)),
             writes: writes.map(|write| named_write(write, &program.schema)).collect(),
             case: record.as_ref().and_then(|record| record.route.as_ref()).map(|route| route.case.clone()),
             route: record.as_ref().and_then(|record| record.route.as_ref()).map(|route| route.value.clone()),

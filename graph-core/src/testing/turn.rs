@@ -169,7 +169,7 @@ impl<S: State> TurnTest<S> {
         if let Some(cassette) = &cassette {
             cassette.finish()?;
         }
-        Ok(S::read(ended.state, &program.schema))
+        Ok(Arc::unwrap_or_clone(S::read(ended.state, &program.schema)))
     }
 }
 

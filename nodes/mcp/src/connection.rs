@@ -21,10 +21,10 @@ pub(super) struct Connection {
     endpoint: McpEndpoint,
     pub(super) options: McpOptions,
     pub(super) handler: Handler,
-    /// Never held for long: slow work is done under `anew`.
+    /// Never held for long: slow work is done under `connecting`.
     link: Mutex<State>,
     /// Locked, before `link`, to end a broken link or to make one, so that only one server runs at a time.
-    anew: Mutex<()>,
+    connecting: Mutex<()>,
     /// The program has closed it: no link is made any more.
     closed: CancellationToken,
 }
@@ -67,7 +67,7 @@ impl Connection {
             options,
             handler,
             link: Mutex::new(State::Open(Box::new(link), 0)),
-            anew: Mutex::new(()),
+            connecting: Mutex::new(()),
             closed: CancellationToken::new(),
         })
     }
@@ -110,7 +110,7 @@ impl Connection {
             link.end().await;
         }
         // Another one that broke before may be about to end.
-        drop(self.anew.lock().await);
+        drop(self.connecting.lock().await);
     }
 
     /// Redacts the address and its key in a text of the server.
@@ -124,7 +124,7 @@ impl Connection {
             return Ok(open);
         }
         let closed = || McpError::Closed { server: self.server.clone() };
-        let _one = self.anew.lock().await;
+        let _one = self.connecting.lock().await;
         let (old, number) = {
             let mut state = self.link.lock().await;
             // Another request may have made one meanwhile.
@@ -180,7 +180,7 @@ impl Connection {
 
     /// Ends a link that broke, unless another request has.
     async fn end(&self, number: u64) {
-        let _one = self.anew.lock().await;
+        let _one = self.connecting.lock().await;
         let mut state = self.link.lock().await;
         if !matches!(&*state, State::Open(_, open) if *open == number) {
             return;
@@ -240,7 +240,8 @@ impl Drop for GivenUp {
         self.handler.forget(&self.token);
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
-        let cancelled = CancelledNotificationParam::new(Some(id), Some("nobody waits any more".to_owned()));
+        let cancelled =
+            CancelledNotificationParam::new(Some(id), Some("the caller no longer waits".to_owned()));
         runtime.spawn(async move {
             // If it does not get there the connection has ended, and with it the request.
             drop(peer.notify_cancelled(cancelled).await);

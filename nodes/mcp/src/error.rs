@@ -7,7 +7,9 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum McpError {
     /// The name that the program gives the server cannot begin names of tools. Choose another one.
-    #[error("`{name}` is no name of an MCP server: it has 1 to 32 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    #[error(
+        "`{name}` is not a valid name of an MCP server: a name has 1 to 32 letters of a-z, A-Z, 0-9, `_` and `-`"
+    )]
     Name {
         /// The name.
         name: String,

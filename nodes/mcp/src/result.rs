@@ -33,7 +33,7 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
             blocks.iter_mut().for_each(make_known);
             output(serde_json::from_value(result).map_err(|_| no_result("what is no result of a tool"))?)
         }
-        ServerResult::InputRequiredResult(_) => Err(no_result("a question, and there is nobody to ask")),
+        ServerResult::InputRequiredResult(_) => Err(no_result("a question, and there is no user to ask")),
         ServerResult::CreateTaskResult(_) => Err(no_result("a task, and tasks are not waited for")),
         _ => Err(no_result("what is no result of a tool")),
     }

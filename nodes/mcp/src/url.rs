@@ -65,7 +65,7 @@ impl McpUrl {
     ///
     /// Fails if it is no header, or is `Authorization`, which [`bearer`](Self::bearer) sends.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, McpError> {
-        let refused = |_| McpError::Address { reason: format!("`{name}` with that value is no header") };
+        let refused = |_| McpError::Address { reason: format!("`{name}` with that value is not a header") };
         let value = HeaderValue::from_str(value).map_err(|_| refused(()))?;
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused(()))?;
         if name == AUTHORIZATION {

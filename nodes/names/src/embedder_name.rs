@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_embedder_is_told_which_there_are() {
+    fn an_unknown_embedder_name_is_answered_with_the_known_ones() {
         for given in ["", " ", "openai:", "cohere:x", "openai-compatible:x", "openai-compatible:@http://h"] {
             let error = given.parse::<EmbedderName>().unwrap_err();
             assert!(error.to_string().ends_with("openai-compatible:MODEL@URL"), "{error}");

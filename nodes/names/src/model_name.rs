@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_model_is_told_which_there_are() {
+    fn an_unknown_model_name_is_answered_with_the_known_ones() {
         for given in [
             "",
             "claude",

@@ -72,7 +72,7 @@ impl OpenAiEmbedder {
     /// [`key`](Self::key).
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn compatible(model: impl Into<String>, base_url: impl AsRef<str>) -> Result<Self, ProviderError> {
         Ok(Self::of(OpenAiServer::open(base_url.as_ref())?, model.into()))
     }
@@ -84,7 +84,7 @@ impl OpenAiEmbedder {
     /// Sends a key with each request.
     ///
     /// # Errors
-    /// When it cannot be one.
+    /// If it is not valid in a header.
     pub fn key(mut self, key: impl Into<ApiKey>) -> Result<Self, ProviderError> {
         self.server = self.server.key(key.into())?;
         Ok(self)
@@ -93,7 +93,7 @@ impl OpenAiEmbedder {
     /// Talks to another server: what stands before `/embeddings`.
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn base_url(mut self, url: impl AsRef<str>) -> Result<Self, ProviderError> {
         self.server = self.server.at(url.as_ref())?;
         Ok(self)
@@ -102,7 +102,7 @@ impl OpenAiEmbedder {
     /// Reaches the server in another way.
     ///
     /// # Errors
-    /// When the proxy or the certificates are not usable.
+    /// If the proxy or the certificates are not usable.
     pub fn transport(mut self, options: &TransportOptions) -> Result<Self, ProviderError> {
         self.server = self.server.reached(options)?;
         Ok(self)

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 /// The schema with every object closed: it has no members but those it lists. `None` where an object has members of any
 /// name.
 ///
-/// What providers do not know in a schema, such as the range of a number, is left out: the caller checks the value
-/// anyway.
+/// Parts of a schema that providers do not know, such as the range of a number, are left out: the caller checks the
+/// value anyway.
 pub(super) fn closed(schema: &Value) -> Option<Value> {
     let closed = close(schema);
     is_closed(&closed).then_some(closed)
@@ -65,11 +65,11 @@ fn close(schema: &Value) -> Value {
     closed.into()
 }
 
-/// The schema closed and with every member required; `None` where that would change what it means, or where it says what
-/// this form has no words for.
+/// The schema closed and with every member required; `None` where that would change what it means, or where it says
+/// what this form has no words for.
 ///
-/// A member that may be absent and may not be `null` cannot be required, for one, and an object with members of any name
-/// cannot be closed.
+/// A member that may be absent and may not be `null` cannot be required, for one, and an object with members of any
+/// name cannot be closed.
 pub(super) fn strict(schema: &Value) -> Option<Value> {
     let mut strict = closed(schema)?;
     let root = strict["type"] == "object" && strict.get("anyOf").is_none();

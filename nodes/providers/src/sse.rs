@@ -32,7 +32,7 @@ impl SseDecoder {
     /// Takes bytes and returns the events that they complete.
     ///
     /// # Errors
-    /// When an event is larger than any that a model sends.
+    /// If an event is larger than any that a model sends.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
         let mut events = Vec::new();
         while !bytes.is_empty() {

@@ -81,10 +81,10 @@ pub enum ProviderError {
         variable: &'static str,
     },
     /// The key has characters that a header cannot have.
-    #[error("the API key has characters that no key has; is it a whole line of a file, or quoted?")]
+    #[error("the API key has characters that a key cannot have; is it quoted, or a whole line of a file?")]
     Key,
     /// The address is none.
-    #[error("`{url}` is no address of a server: {reason}")]
+    #[error("`{url}` is not the address of a server: {reason}")]
     BaseUrl {
         /// The URL as given, without a name and a password.
         url: String,
@@ -92,7 +92,7 @@ pub enum ProviderError {
         reason: String,
     },
     /// The proxy's address is none.
-    #[error("the proxy's address is none; it looks like http://host:port")]
+    #[error("the proxy address is not valid; use the form http://host:port")]
     Proxy,
     /// A header's name or value has characters that it cannot have.
     #[error("the header `{name}` cannot be sent: its name or value has characters that a header cannot have")]

@@ -34,7 +34,7 @@ pub struct CompactionPlan<'m> {
 #[non_exhaustive]
 pub enum Unaccepted {
     /// The summary is not whole.
-    #[error("the model did not come to the end of its summary: {0:?}")]
+    #[error("the model did not finish its summary: {0:?}")]
     CutShort(StopReason),
     /// There is none.
     #[error("the summary is empty")]
@@ -110,7 +110,7 @@ impl CompactionPlan<'_> {
     /// earlier summary stays.
     ///
     /// # Errors
-    /// When that does not make the conversation shorter.
+    /// If that does not make the conversation shorter.
     pub fn without_summary(&self, id: &str, reason: impl Into<String>) -> Result<Compaction, Unaccepted> {
         let text = self.earlier.map(|earlier| earlier.summary.clone()).unwrap_or_default();
         let left = self.budget.saturating_sub(self.counter.text(&text)).max(self.budget / FOR_NOTES);
@@ -212,7 +212,7 @@ pub(super) fn units(messages: &[Message]) -> Vec<Range<usize>> {
 mod tests {
     use serde_json::json;
 
-    use super::super::compaction_plan::*;
+    use super::*;
     use crate::message::ToolCall;
 
     #[test]

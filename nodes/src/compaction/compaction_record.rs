@@ -7,18 +7,18 @@ use superstep_core::reducer::Keyed;
 use crate::message::MessageId;
 use crate::model::Usage;
 
-/// The record of a compaction: which messages models are no longer shown, and what they are shown in their place.
+/// The record of a compaction: the messages that are no longer sent to models, and the text that replaces them.
 ///
-/// A field `Vec<Compaction>` has the reducer [`KeyedLog`](superstep_core::reducer::KeyedLog). The last record counts, as it covers what
-/// the ones before cover. Removing it, with `LogWrite::remove([id])` in an edit of the thread, undoes it: models
-/// are shown the messages again, or what the record before says.
+/// A field `Vec<Compaction>` has the reducer [`KeyedLog`](superstep_core::reducer::KeyedLog). The last record counts,
+/// as it covers what the ones before cover. Removing it, with `LogWrite::remove([id])` in an edit of the thread, undoes
+/// it: models are shown the messages again, or what the record before says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compaction {
     /// Its id.
     pub id: String,
-    /// The last message that it covers, with all before it.
+    /// The last message that it covers; all earlier ones are covered too.
     pub through: MessageId,
-    /// The messages among these that models are still shown as they are.
+    /// The covered messages that are still sent to models unchanged.
     pub pinned: Vec<MessageId>,
     /// The number of messages that the summary and the notes replace, without system messages and pinned ones.
     pub summarised: u64,
@@ -28,9 +28,9 @@ pub struct Compaction {
     pub notes: Vec<String>,
     /// The author of the summary.
     pub by: Summariser,
-    /// The number of tokens of the view before.
+    /// The number of tokens before the compaction.
     pub tokens_before: u64,
-    /// The number of tokens of the view with the summary.
+    /// The number of tokens with the summary.
     pub tokens_after: u64,
 }
 

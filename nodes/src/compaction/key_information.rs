@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_that_goes_on_over_a_line_break_is_noted_whole() {
+    fn a_sentence_that_continues_over_a_line_break_is_noted_whole() {
         // Only its first line was noted, and the exception was lost.
         let text = "Never deploy to production on a Friday unless\nAnna has agreed. Bye.\n\n## We decided on Rust\nok\n\n\
                     - it must be fast,\n  but not at night\n- nice";
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_a_sentence_for_whole_that_is_cut() {
+    fn a_cut_sentence_is_not_taken_for_a_whole_one() {
         let words = |count: usize| vec!["word"; count].join(" ");
         assert_eq!(noted(&format!("It must {}", words(46))), [format!("It must {}", words(46))]);
         assert_eq!(noted(&format!("It must {} stop", words(60))), [format!("It must {} …", words(46))]);

@@ -252,7 +252,7 @@ fn s0_079_after_a_compaction_there_are_no_more_tokens_than_the_target_whatever_t
         assert!(made.tokens_after <= most, "{} of {most}: {length} times {text}", made.tokens_after);
         match made.summary == written {
             true => assert!(!made.summary.contains('…')),
-            // Not much of the room is wasted, and nobody takes the rest for the whole.
+            // Not much of the room is wasted, and the rest is not taken for the whole.
             false => {
                 assert!(
                     made.tokens_after + most / 20 > most,
@@ -338,7 +338,7 @@ fn without_a_model_what_was_noted_stands_in_its_place() {
 }
 
 #[test]
-fn what_nobody_summarised_is_summarised_next_time() {
+fn an_unsummarised_part_is_summarised_next_time() {
     // One summary that was of no use dropped its part of the conversation for good: the next plan began after it.
     let mut messages: Vec<Message> = (0..10).map(|n| human(&n.to_string(), 900)).collect();
     messages[1] = Message::human("1", "We agreed on Rust.");
@@ -373,7 +373,7 @@ fn what_nobody_summarised_is_summarised_next_time() {
 }
 
 #[test]
-fn where_nothing_is_new_no_model_is_asked_again_for_what_nobody_summarised() {
+fn without_new_messages_no_model_is_asked_again_for_an_unsummarised_part() {
     let mut messages: Vec<Message> = (0..5).map(|n| human(&n.to_string(), 900)).collect();
     messages.extend((5..10).map(|n| human(&n.to_string(), 2_000)));
     let manager = manager();

@@ -58,7 +58,10 @@ fn a_bad_value_is_named_with_its_key_its_place_and_what_it_may_be() {
     let blank = lamp().variables(|_| Some(" ".into())).unwrap();
     assert_eq!(blank.origin("BRIGHTNESS"), &Origin::Default, "a blank variable says nothing");
     let error = lamp().set("colour", "red").unwrap_err();
-    assert_eq!(error.to_string(), "`colour` in the program is no setting; there are lamp_on, brightness");
+    assert_eq!(
+        error.to_string(),
+        "`colour` in the program is not a setting; the settings are lamp_on, brightness"
+    );
     let bright = Configuration::of(Lamp { on: true, brightness: 11 }).settings().unwrap_err().to_string();
     assert_eq!(bright, "BRIGHTNESS is `11` in the program; say a whole number from 0 to 10");
     let error = lamp().set("LAMP_ON", "true").unwrap().settings().unwrap_err().to_string();
@@ -89,7 +92,7 @@ fn files_are_read_and_their_mistakes_named() {
     for (text, reason) in [
         ("brightness = 40", "BRIGHTNESS is `40` in "),
         ("brightness = [4]", "BRIGHTNESS is `array` in "),
-        ("brigthness = 4", "is no setting; there are lamp_on, brightness"),
+        ("brigthness = 4", "is not a setting; the settings are lamp_on, brightness"),
         ("brightness = ", "cannot be read: "),
     ] {
         let error = lamp().file(write("bad.toml", text)).unwrap_err().to_string();
@@ -132,7 +135,7 @@ fn s0_085_dotenv_comes_over_a_file_and_the_environment_over_both() {
 /// A key with a space in it was reported for a file of twenty lines without the number of its line.
 #[cfg(feature = "configuration-files")]
 #[test]
-fn a_line_of_dotenv_that_is_no_setting_is_told_by_its_number_and_not_quoted() {
+fn a_line_of_dotenv_that_is_no_setting_is_reported_by_its_number_and_not_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.env");
     for (text, line) in [

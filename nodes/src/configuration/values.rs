@@ -54,7 +54,7 @@ impl<S: Configurable> Configuration<S> {
     /// Reads the environment. A blank variable is ignored.
     ///
     /// # Errors
-    /// When a variable has a value that its setting may not have.
+    /// If a variable has a value that its setting may not have.
     pub fn environment(self) -> Result<Self, ConfigurationError> {
         self.variables(|name| std::env::var_os(name))
     }
@@ -62,7 +62,7 @@ impl<S: Configurable> Configuration<S> {
     /// Takes what variables say that are looked up like this, as if they were the environment.
     ///
     /// # Errors
-    /// When a variable has a value that its setting may not have.
+    /// If a variable has a value that its setting may not have.
     pub fn variables(
         mut self,
         look_up: impl Fn(&str) -> Option<OsString>,
@@ -301,7 +301,7 @@ pub enum ConfigurationError {
         allowed: String,
     },
     /// A file sets something that cannot be set.
-    #[error("`{key}` in {origin} is no setting; there are {known}")]
+    #[error("`{key}` in {origin} is not a setting; the settings are {known}")]
     Unknown {
         /// The name in the file.
         key: String,

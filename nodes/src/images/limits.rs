@@ -50,7 +50,7 @@ impl ImageLimits {
 #[non_exhaustive]
 pub enum ImageError {
     /// It is none of a kind that can be read. Convert it.
-    #[error("it is no JPEG, PNG, GIF or WebP")]
+    #[error("it is not a JPEG, PNG, GIF or WebP image")]
     NotAnImage,
     /// The data begins like an image, but cannot be decoded.
     #[error("it cannot be decoded: {reason}")]

@@ -136,7 +136,7 @@ impl JsonSchema for Content {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let parts = generator.subschema_for::<Vec<Part>>();
         json_schema!({
-            "description": "What a message says: one text, or a list of parts.",
+            "description": "The content of a message: one text, or a list of parts.",
             "anyOf": [{ "type": "string" }, parts],
         })
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Content;
 
-/// A message of a person.
+/// A message of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HumanMessage {
     /// The id of the message.
@@ -17,14 +17,14 @@ pub struct HumanMessage {
     pub content: Content,
 }
 
-/// A reply of a model, with the tools that it asks for.
+/// A reply of a model, with its tool calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AiMessage {
     /// The id of the message.
     pub id: MessageId,
     /// The content; may be empty when there are tool calls.
     pub content: Content,
-    /// The tools to run, in the order the model asked for them.
+    /// The tool calls, in the order of the reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
 }
@@ -40,10 +40,10 @@ pub struct ToolMessage {
     pub name: String,
     /// The status of the call.
     pub status: ToolStatus,
-    /// The output, as the model reads it.
+    /// The output for the model.
     pub content: Content,
-    /// The output for programs: what the content says, in a form that needs no parsing of prose. It is
-    /// kept in the conversation but is no part of what a language model is shown.
+    /// The output for programs: the same content as structured data. It is kept in the conversation, but not sent to
+    /// models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -85,11 +85,11 @@ pub struct SystemMessage {
     pub content: Content,
 }
 
-/// Names one message of a conversation.
+/// The id of a message of a conversation.
 ///
-/// The id is given by the caller and has to be unique in its conversation: state that keeps messages by
-/// id replaces the message that has the same one. Ids should be derived from what is stable across a
-/// re-execution (a position, a task), never from a clock or a random number.
+/// The caller chooses the id, which must be unique in its conversation: a message with the same id replaces the earlier
+/// one. Derive ids from values that are the same when a node runs again (a position, a task), never from a clock or a
+/// random number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MessageId(String);
@@ -124,14 +124,14 @@ impl From<String> for MessageId {
     }
 }
 
-/// A call of a tool, asked for by a model in an AI message.
+/// A request of a model to call a tool, in an AI message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
-    /// Pairs the call with the tool message that answers it.
+    /// The id of the call, which the tool message that answers it has too.
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The input, as the tool's schema describes it; not yet checked against it. In JSON it may also be called `args`.
+    /// The input in the form of the tool's schema, but not yet checked. In JSON it may also be called `args`.
     #[serde(alias = "args")]
     pub input: Value,
 }
@@ -149,7 +149,7 @@ impl ToolCall {
 pub enum ToolStatus {
     /// The tool ran; the content is its output.
     Ok,
-    /// The tool did not run or failed; the content says why, for the model to read.
+    /// The tool did not run or failed; the content is the reason, for the model.
     Error,
 }
 
@@ -157,7 +157,7 @@ pub enum ToolStatus {
 mod tests {
     use serde_json::json;
 
-    use super::super::kinds::*;
+    use super::*;
 
     #[test]
     fn s3_047_a_call_has_a_name_arguments_and_an_id() {

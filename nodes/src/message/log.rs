@@ -15,7 +15,7 @@ use super::{Conversation, Message};
 ///
 /// A field of this type has the reducer [`KeyedLog`]: a message is added at the end, or replaces the
 /// one with its id; [`LogWrite::remove`] takes messages out by their ids; the setter `set_…` replaces them all.
-/// What is stored of a write is that write, so a long conversation costs what is added to it.
+/// Only the write itself is stored, so the cost of a step does not grow with the conversation.
 ///
 /// The log is what happened. It may end in tool calls that wait for their results, and where work was stopped it
 /// has calls without any. What a model is shown is the [`conversation`](Self::conversation), in which every call

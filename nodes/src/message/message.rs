@@ -14,8 +14,8 @@ use super::{
 
 /// One message of a conversation.
 ///
-/// Its `Display` is for people: the role and the text, and for each tool call a line with its input. Images are named in
-/// brackets, and thoughts are left out. Texts are written as they are, control characters included.
+/// Its `Display` is for people: the role and the text, and for each tool call a line with its input. Images are named
+/// in brackets, and thoughts are left out. Texts are written as they are, control characters included.
 ///
 /// ```
 /// use superstep_nodes::message::{Message, ToolCall};
@@ -37,7 +37,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
-    /// A message of a person.
+    /// A message of the user.
     Human(HumanMessage),
     /// A reply of a model.
     Ai(AiMessage),

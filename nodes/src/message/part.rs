@@ -6,8 +6,8 @@ use serde_json::Value;
 
 /// One part of a message's content.
 ///
-/// Text and images are the same for all models. What only one provider understands is kept as it came, with
-/// its [`Origin`], and is sent back to no other.
+/// Text and images are the same for all models. A part that only one provider understands is kept unchanged, with its
+/// [`Origin`], and is sent back only to that provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -17,14 +17,14 @@ pub enum Part {
         /// The text.
         text: String,
     },
-    /// An image, for a model that sees.
+    /// An image, for models with vision.
     Image(Image),
     /// The thinking of a model before its reply.
     Thinking(Thinking),
-    /// Something that only one provider understands.
+    /// A part that only one provider understands.
     Native(Native),
-    /// The place of a tool call among the other parts. It is there only where something follows: calls without
-    /// such a part come after all content.
+    /// The place of a tool call among the other parts, if other parts follow it: calls without such a part come after
+    /// all content.
     ToolCall {
         /// The position of the tool call in the message, from 0.
         index: usize,
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-/// An image, for a model that sees.
+/// An image, for models with vision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
     /// The source of its bytes.
@@ -108,14 +108,14 @@ impl Image {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ImageSource {
-    /// In the message.
+    /// Bytes in the message.
     Base64 {
         /// Their media type, such as `image/jpeg`.
         media_type: String,
         /// The bytes in base64, with padding.
         data: String,
     },
-    /// At an address that the provider can reach.
+    /// An address that the provider can reach.
     Url {
         /// The address.
         url: String,
@@ -126,25 +126,25 @@ pub enum ImageSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// As the provider thinks best.
+    /// The provider chooses.
     #[default]
     Auto,
-    /// At a small copy of it, for few tokens.
+    /// A small copy of the image, for few tokens.
     Low,
-    /// At all of it.
+    /// The full image.
     High,
 }
 
 /// The thinking of a model before its reply.
 ///
-/// Providers sign it, and refuse it when a byte is changed: so it is sent back as it came, to the model that
-/// thought it, and left out for every other.
+/// Providers sign it, and refuse it if a byte has changed: it is sent back unchanged to the model that wrote it, and
+/// left out for every other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Thinking {
     /// The readable text; empty where the provider hides it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Whose thought it is.
+    /// The provider and the model that wrote it.
     #[serde(flatten)]
     pub origin: Origin,
     /// The part as it came.
@@ -154,7 +154,7 @@ pub struct Thinking {
 /// A part that only one provider understands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Native {
-    /// Whose part it is.
+    /// The provider and the model that wrote it.
     #[serde(flatten)]
     pub origin: Origin,
     /// The part as it came.
@@ -166,7 +166,7 @@ pub struct Native {
 pub struct Origin {
     /// The protocol, such as `anthropic`.
     pub provider: String,
-    /// The model, as it was asked for.
+    /// The name of the model, as in the request.
     pub model: String,
 }
 

@@ -43,7 +43,7 @@ struct Call {
     json: String,
     /// The input, once it is complete.
     input: Option<Value>,
-    /// The input is no JSON.
+    /// The input is not JSON.
     is_broken: bool,
 }
 
@@ -110,7 +110,7 @@ impl Accumulator {
 
     /// Returns the reply.
     ///
-    /// A tool call that a limit cut off is left out; the [`StopReason`] tells of it. An input that is no JSON for
+    /// A tool call that a limit cut off is left out; the [`StopReason`] tells of it. An input that is not JSON for
     /// another reason is kept as a text, for the tool to refuse and the model to correct.
     ///
     /// # Errors

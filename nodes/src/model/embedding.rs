@@ -78,7 +78,7 @@ pub enum EmbedError {
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The embedder gave another number of embeddings than there were texts: it is broken.
-    #[error("the embedder gave {given} embeddings for {asked} texts")]
+    #[error("the embedder returned {given} embeddings for {asked} texts")]
     Count {
         /// The number of texts.
         asked: usize,
@@ -87,7 +87,7 @@ pub enum EmbedError {
     },
     /// Embeddings of one embedder have different numbers of dimensions: it is broken, or has changed since documents
     /// were ingested.
-    #[error("the embedder gave {given} dimensions where there were {expected} before")]
+    #[error("the embedder returned {given} dimensions instead of {expected}")]
     Dimensions {
         /// The number of dimensions of the others.
         expected: usize,
@@ -95,7 +95,7 @@ pub enum EmbedError {
         given: usize,
     },
     /// An embedding has no numbers, or some that are not finite.
-    #[error("the embedder gave an embedding that is none")]
+    #[error("the embedder returned an embedding without numbers, or with some that are not finite")]
     NoEmbedding,
 }
 

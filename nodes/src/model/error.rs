@@ -33,7 +33,7 @@ pub enum ModelError {
         reason: String,
     },
     /// Too many calls. Try again after the given time, or with a growing delay if there is none.
-    #[error("the model takes no more calls for now{}", because(reason))]
+    #[error("the rate limit of the model is reached{}", because(reason))]
     RateLimited {
         /// The time to wait, if the provider gave one.
         retry_after: Option<Duration>,
@@ -51,7 +51,7 @@ pub enum ModelError {
         retry_after: Option<Duration>,
     },
     /// The money or the quota is used up. Another try does not help before the account has more.
-    #[error("the account with the model's provider is used up: {reason}")]
+    #[error("the account with the model's provider has no credit left: {reason}")]
     OutOfCredit {
         /// The provider's message.
         reason: String,
@@ -159,7 +159,7 @@ pub enum StreamFault {
     #[error("the stream ended before the reply did")]
     EndedEarly,
     /// Something other than usage came after the stop event.
-    #[error("the stream went on after the reply was complete")]
+    #[error("the stream continued after the reply was complete")]
     AfterStop,
     /// Two tool calls of one stream have the same index.
     #[error("two tool calls have the index {index}")]

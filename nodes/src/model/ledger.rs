@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_apart_by_purpose_and_model() {
+    fn calls_are_distinguished_by_purpose_and_model() {
         let mut ledger = call(Purpose::Agent, "a", 5);
         for more in
             [call(Purpose::Agent, "b", 7), call(Purpose::Agent, "a", 1), call(Purpose::Ranker, "a", 2)]

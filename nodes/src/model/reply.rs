@@ -24,7 +24,7 @@ pub struct ModelReply {
     pub stop: StopReason,
     /// The name of the model that answered.
     pub model: String,
-    /// By what the provider knows the call: what its support asks for.
+    /// The provider's id of the call, for its support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -40,8 +40,9 @@ impl ModelReply {
         AiMessage { id: id.into(), content: self.content, tool_calls: self.tool_calls }
     }
 
-    /// Tells whether the model paused in the middle of the reply: a request that [continues](super::ModelRequest::continuing) it
-    /// gets the rest. A reply that asks for tools is continued by their results.
+    /// Tells whether the model paused in the middle of the reply: a request that
+    /// [continues](super::ModelRequest::continuing) it gets the rest. A reply that asks for tools is continued by their
+    /// results.
     pub fn is_paused(&self) -> bool {
         self.stop == StopReason::Pause && self.tool_calls.is_empty()
     }
@@ -123,24 +124,24 @@ fn asking((index, call): (u32, &ToolCall)) -> [ModelEvent; 3] {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It said all it had to say.
+    /// The reply is complete.
     EndTurn,
-    /// It waits for the results of tools.
+    /// The model asks for tools.
     ToolUse,
-    /// It reached the limit of its output; what it said is cut off.
+    /// The reply reached the limit of output tokens and is cut off.
     MaxTokens,
-    /// It reached a stop sequence.
+    /// The reply reached a stop sequence.
     StopSequence,
-    /// It, or its provider, declined to answer.
+    /// The model or its provider declined to answer.
     Refusal,
-    /// It pauses in the middle of its turn: a request that [continues](super::ModelRequest::continuing) the reply gets the rest.
-    /// The nodes of an agent make that request by themselves.
+    /// The model paused in the middle of its turn: a request that [continues](super::ModelRequest::continuing) the
+    /// reply returns the rest. The nodes of an agent make that request.
     Pause,
-    /// Its window is full; what it said is cut off.
+    /// The context window is full; the reply is cut off.
     WindowFull,
-    /// The caller stopped it; what it said is cut off.
+    /// The caller stopped the reply, which is cut off.
     Interrupted,
-    /// Something that the provider has a new word for.
+    /// A reason that this library does not know, in the provider's words.
     Other(String),
 }
 

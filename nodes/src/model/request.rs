@@ -27,18 +27,18 @@ pub struct ModelRequest {
     /// The tools that it may ask for.
     #[serde(default, skip_serializing_if = "ToolChoice::is_default")]
     pub tool_choice: ToolChoice,
-    /// The form the reply's text is to have.
+    /// The required form of the reply's text.
     #[serde(default)]
     pub output: OutputFormat,
     /// The settings of the answer.
     #[serde(default, skip_serializing_if = "Settings::is_default")]
     pub settings: Settings,
-    /// Set where the conversation ends with the beginning of the reply: see [`continuing`](Self::continuing).
+    /// `true` if the conversation ends with the beginning of the reply: see [`continuing`](Self::continuing).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
 }
 
-/// The form a reply's text is to have.
+/// The required form of a reply's text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -48,7 +48,7 @@ pub enum OutputFormat {
     Text,
     /// One JSON value that fits a schema. The caller parses and checks it.
     Json {
-        /// The name of what is described, as providers ask for one.
+        /// The name of the value, which providers require.
         name: String,
         /// The JSON Schema.
         schema: Value,
@@ -78,8 +78,8 @@ impl ModelRequest {
         }
     }
 
-    /// Asks for the rest of a reply in which the model [paused](super::StopReason::Pause): the conversation ends with what it
-    /// has said, as it stands, and nothing is added that the model would answer.
+    /// Asks for the rest of a reply in which the model [paused](super::StopReason::Pause): the conversation ends with
+    /// what it has said, as it stands, and nothing is added that the model would answer.
     pub fn continuing(mut self, paused: AiMessage) -> Self {
         self.messages.push(paused.into());
         self.continues = true;
@@ -122,7 +122,7 @@ impl ModelRequest {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To work on the task: answer, or ask for tools.
+    /// To answer the task, or to ask for tools.
     Agent,
     /// To judge a response.
     Evaluator,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// Any, or none: as the model thinks best.
+    /// The model chooses: any tools, or none.
     #[default]
     Auto,
     /// None. They are still described, as the conversation may mention them.
@@ -25,7 +25,7 @@ pub enum ToolChoice {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Settings {
-    /// At most so many tokens.
+    /// The maximum number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// The randomness of the answer, from 0.
@@ -52,7 +52,7 @@ pub struct Settings {
 pub enum Effort {
     /// Little.
     Low,
-    /// As much as is usual.
+    /// The usual amount.
     Medium,
     /// Much.
     High,

@@ -6,12 +6,12 @@ use superstep_core::reducer::{Addend, Overflow};
 
 /// The usage of a model call, in tokens. A model that has no tokens documents the unit that it counts.
 ///
-/// The first two are totals; the others say what of them is special, where the provider tells.
+/// The first two are totals; the others are parts of them, if the provider reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens read, with those that were found in a cache and those that were written to one.
+    /// Input tokens, including those that were read from or written to a cache.
     pub input_tokens: u64,
-    /// Tokens written, with those of thinking.
+    /// Output tokens, including those of thinking.
     pub output_tokens: u64,
     /// The part of the input that was found in the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]

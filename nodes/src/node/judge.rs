@@ -53,7 +53,7 @@ pub(super) async fn judge<T>(
 ) -> Result<Result<T, NoJudgement>, NodeError> {
     let mut attempts = Attempts::new(request, ATTEMPTS, calls.message_id());
     loop {
-        let (reply, is_recorded) = match calls.try_ask_anew(model, attempts.request()).await? {
+        let (reply, is_recorded) = match calls.try_ask_again(model, attempts.request()).await? {
             Ok(answered) => answered,
             Err(error) => return Ok(Err(NoJudgement::Model(error))),
         };

@@ -163,7 +163,7 @@ impl ModelCalls {
     }
 
     /// Calls the model as [`try_ask`](Self::try_ask) does, and tells whether the reply was taken from the record.
-    pub(super) async fn try_ask_anew(
+    pub(super) async fn try_ask_again(
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
@@ -186,8 +186,9 @@ impl ModelCalls {
         Ok(reply)
     }
 
-    /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued, [`CONTINUATIONS`] times at
-    /// most; each continuation is a call of its own. Tells whether all of it was taken from the record.
+    /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued,
+    /// [`CONTINUATIONS`] times at most; each continuation is a call of its own. Tells whether all of it was taken from
+    /// the record.
     async fn whole(
         &self,
         model: &Arc<dyn ChatModel>,

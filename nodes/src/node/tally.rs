@@ -54,9 +54,8 @@ impl<S: State> Tallies<S> {
 
 /// The number of model calls, by purpose.
 ///
-/// A field of this type has the reducer `Sum`: each node adds its own calls. Counted are replies: a call that
-/// failed, and was made again by a retry, adds nothing, as its node wrote nothing. A reply that was no
-/// judgement, and was asked for again, counts like any other.
+/// A field of this type has the reducer `Sum`: each node adds its own calls. Only replies are counted: a call that
+/// failed and was retried adds nothing. A reply that was not a usable judgement counts like any other.
 ///
 /// ```
 /// use superstep_nodes::model::Purpose;
@@ -130,16 +129,16 @@ impl Addend for LlmCalls {
 #[serde(tag = "call", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CallCost {
-    /// A model was asked, and has replied.
+    /// A call of a model that replied.
     Model {
-        /// For what.
+        /// The purpose of the call.
         purpose: Purpose,
         /// The tokens used.
         usage: Usage,
         /// The time it took, in milliseconds: from the request to the end of the reply.
         elapsed_ms: u64,
     },
-    /// A tool was called, or refused.
+    /// A call of a tool, which may have been refused.
     Tool {
         /// Its name.
         name: String,

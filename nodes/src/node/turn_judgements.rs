@@ -9,24 +9,24 @@ use crate::model::Purpose;
 use crate::prompt::Candidate;
 use crate::{Evaluation, Ranking};
 
-/// An evaluation as a state keeps it: with the turn and the message that it is about.
+/// An evaluation in a state, with the turn and the message that it judges.
 ///
-/// Iterations are counted from 1 in each turn of a conversation, so only turn and iteration together name a
-/// response. In JSON all fields stand side by side.
+/// Iterations are counted from 1 in each turn of a conversation, so only turn and iteration together identify a
+/// response. In JSON all fields are members of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEvaluation {
     /// The turn of the conversation, from 1.
     pub turn: u32,
-    /// The AI message that was judged.
+    /// The judged AI message.
     pub message: MessageId,
     /// The judgement.
     #[serde(flatten)]
     pub evaluation: Evaluation,
 }
 
-/// A ranking as a state keeps it: with the turn whose responses it compares.
+/// A ranking in a state, with the turn whose responses it compares.
 ///
-/// In JSON all fields stand side by side.
+/// In JSON all fields are members of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRanking {
     /// The turn of the conversation, from 1.
@@ -36,7 +36,7 @@ pub struct TurnRanking {
     pub ranking: Ranking,
 }
 
-/// A judgement that a model failed to give, as a state keeps it: the graph continued without it.
+/// A judgement in a state that a model failed to give; the graph continued without it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unjudged {
     /// The turn of the conversation, from 1.

@@ -17,7 +17,7 @@ pub(super) const COMPACTIONS: Metric = Metric::counter(
     "context.compaction.triggered_total",
     "compactions",
     &["by"],
-    "Conversations that were made short. `by` is `model`, or `nobody` where no model gave a summary and only notes are left.",
+    "Compacted conversations. `by` is `model`, or `nobody` if no model wrote a summary and only notes are left.",
 );
 
 pub(super) const COMPRESSION: Metric = Metric::histogram(
@@ -71,7 +71,7 @@ pub(super) const UNJUDGED: Metric = Metric::counter(
     "verification.unjudged_total",
     "verifications",
     &[],
-    "Verifications in which nobody could judge the response.",
+    "Verifications in which the response could not be judged.",
 );
 
 pub(super) const SCORES: Metric = Metric::histogram(

@@ -6,7 +6,7 @@ pub struct Rating(f64);
 
 /// A number is no rating.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{0} is no rating: it is a number from 0 to 1")]
+#[error("{0} is not a rating: use a number from 0 to 1")]
 pub struct InvalidRating(pub f64);
 
 /// The run was rated before, and counts once.

@@ -81,9 +81,9 @@ impl PermissionPolicy for AllowUnlessAsked {
     async fn decide(&self, request: PermissionRequest<'_>) -> PermissionDecision {
         match request.ask {
             None => PermissionDecision::Allow,
-            Some(reason) => PermissionDecision::Deny(format!(
-                "it needs somebody's consent, and nobody can be asked ({reason})"
-            )),
+            Some(reason) => {
+                PermissionDecision::Deny(format!("it needs consent, and there is no user to ask ({reason})"))
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ pub enum RegistryError {
         name: String,
     },
     /// Model providers take no such name. Rename the tool.
-    #[error("`{name}` is no name of a tool: it has 1 to 64 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    #[error("`{name}` is not a valid tool name: a name has 1 to 64 letters of a-z, A-Z, 0-9, `_` and `-`")]
     InvalidName {
         /// The name.
         name: String,

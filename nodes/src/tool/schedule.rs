@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_ten_unless_somebody_says_otherwise() {
+    fn the_limit_is_ten_by_default() {
         let mut schedule = schedule(ExecutionPolicy::default(), &[Safe; 11]);
         assert_eq!(begun(&mut schedule).len(), 10);
     }

@@ -198,7 +198,7 @@ impl ToolEffect {
 /// The whole description of a tool that a model gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSpec {
-    /// The name the model calls it by.
+    /// The name, which calls of the model use.
     pub name: String,
     /// The purpose of the tool, and when to use it.
     pub description: String,

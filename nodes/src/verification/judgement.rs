@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use super::Score;
 
-/// What a judge says of a response.
+/// A judgement of a response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
-    /// What it finds, one entry for each criterion that it is asked about.
+    /// The findings, one for each requested criterion.
     pub findings: Vec<Finding>,
-    /// What must not reach the user; nothing in most cases.
+    /// Content that must not reach the user; usually empty.
     pub critical_issues: Vec<String>,
-    /// What would make the response better.
+    /// Suggestions that would make the response better.
     pub suggestions: Vec<String>,
-    /// What the next response has to do otherwise, in one or two sentences that can be acted on.
+    /// Changes that the next response needs, in one or two sentences that can be acted on.
     pub feedback: String,
 }
 
-/// What a judge finds by one criterion.
+/// The finding for one criterion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The criterion.
     pub criterion: VerificationCriterion,
-    /// What it finds, in one sentence.
+    /// The finding, in one sentence.
     pub finding: String,
-    /// How good the response is by it.
+    /// The score of the response for this criterion.
     pub score: Score,
 }
 
-/// What a response is judged by.
+/// A criterion for responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationCriterion {
-    /// What it says is true.
+    /// The response is true.
     Accuracy,
-    /// It does all that was asked for.
+    /// The response does everything that was asked for.
     Completeness,
-    /// It is well ordered and easy to understand.
+    /// The response is well ordered and easy to understand.
     Clarity,
-    /// It is about what was asked for, and about nothing else.
+    /// The response is about the request, and about nothing else.
     Relevance,
-    /// It does no harm, and says nothing that is out of place.
+    /// The response is harmless and appropriate.
     Safety,
-    /// It says where its claims come from.
+    /// The response names the sources of its claims.
     Sources,
 }
 

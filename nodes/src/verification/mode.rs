@@ -32,7 +32,7 @@ pub enum VerificationMode {
 
 /// A name of no [`VerificationMode`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no mode of verification: there are strict, standard and lenient")]
+#[error("`{0}` is not a verification mode; use strict, standard or lenient")]
 pub struct UnknownMode(pub String);
 
 /// By how much a mode moves the threshold.
@@ -42,7 +42,8 @@ impl VerificationMode {
     /// All of them, the strictest first.
     pub const ALL: [Self; 3] = [Self::Strict, Self::Standard, Self::Lenient];
 
-    /// Returns the score that a response needs. A threshold that is moved is rounded to two decimals, and stays from 0 to 1.
+    /// Returns the score that a response needs. A threshold that is moved is rounded to two decimals, and stays from 0
+    /// to 1.
     #[must_use]
     pub fn threshold(self, threshold: Score) -> Score {
         let moved = |by: f64| Score::nearest(((threshold.get() + by) * 100.0).round() / 100.0);

@@ -15,9 +15,9 @@ use crate::prompt::{Evidence, VerifierPrompt, escaped, fit};
 
 /// Says how responses are verified: by which rules, and by a judge that is asked about which criteria.
 ///
-/// Rules cost nothing and are checked first, all of them. If one is broken, the response is refused and the judge is not asked.
-/// A response that keeps them passes if the mean of the judge's scores is at least the threshold and nothing critical was
-/// found. The node [`Verify`](crate::node::Verify) does what is said here. See the [module](super).
+/// Rules cost nothing and are checked first, all of them. If one is broken, the response is refused and the judge is
+/// not asked. A response that keeps them passes if the mean of the judge's scores is at least the threshold and nothing
+/// critical was found. The node [`Verify`](crate::node::Verify) does what is said here. See the [module](super).
 #[derive(Clone)]
 pub struct OutputVerifier {
     criteria: Vec<VerificationCriterion>,
@@ -32,7 +32,7 @@ pub struct OutputVerifier {
     counter: Arc<dyn TokenCounter>,
 }
 
-/// The handling of a response that the judge cannot be asked about, or gives no judgement on.
+/// The handling of a response for which there is no judgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnJudgeError {
@@ -50,15 +50,15 @@ impl Default for OutputVerifier {
 }
 
 impl OutputVerifier {
-    /// The name of the rule that a response says something, to its end. It is always there, and no other one is checked where it is
-    /// broken.
+    /// The name of the rule that a response says something, to its end. It is always there, and no other one is checked
+    /// where it is broken.
     pub const RESPONSE: &'static str = "response";
 
     /// The default score that a response needs.
     pub const THRESHOLD: f64 = 0.7;
 
-    /// Takes the defaults: a judge, all six criteria, a threshold of 0.7, and no rules. A response that cannot be judged is given;
-    /// one that was refused before is refused again without asking.
+    /// Takes the defaults: a judge, all six criteria, a threshold of 0.7, and no rules. A response that cannot be
+    /// judged is given; one that was refused before is refused again without asking.
     pub fn new() -> Self {
         Self {
             criteria: VerificationCriterion::ALL.to_vec(),
@@ -121,8 +121,8 @@ impl OutputVerifier {
         self
     }
 
-    /// Asks also about a response that is the same as one that was refused before in its turn. Without this it is refused
-    /// again, and ends the refining.
+    /// Asks also about a response that is the same as one that was refused before in its turn. Without this it is
+    /// refused again, and ends the refining.
     #[must_use]
     pub fn ask_about_repeats(mut self) -> Self {
         self.refuses_repeats = false;
@@ -136,8 +136,9 @@ impl OutputVerifier {
         self
     }
 
-    /// Shows the judge so many tokens of what the tools of the turn returned and of what was said before it, about: of the longest
-    /// texts the beginning and the end. Without this they are [16,000](Evidence::MOST_TOKENS). Rules see all of it.
+    /// Shows the judge so many tokens of what the tools of the turn returned and of what was said before it, about: of
+    /// the longest texts the beginning and the end. Without this they are [16,000](Evidence::MOST_TOKENS). Rules see
+    /// all of it.
     #[must_use]
     pub fn source_tokens(mut self, most: u64) -> Self {
         self.source_tokens = most;

@@ -37,7 +37,7 @@ impl Score {
     /// Takes a number.
     ///
     /// # Errors
-    /// When it is not from 0 to 1.
+    /// If it is not from 0 to 1.
     pub fn new(score: f64) -> Result<Self, NoScore> {
         // Adding 0 makes 0 of -0.
         if (0.0..=1.0).contains(&score) { Ok(Self(score + 0.0)) } else { Err(NoScore(score)) }
@@ -53,8 +53,8 @@ impl Score {
         Self(if number.is_nan() { 0.0 } else { number.clamp(0.0, 1.0) + 0.0 })
     }
 
-    /// Returns the mean of scores; `None` of no scores. Scores that are all the same have that as their mean, which sums of
-    /// floating-point numbers alone do not promise.
+    /// Returns the mean of scores; `None` of no scores. Scores that are all the same have that as their mean, which
+    /// sums of floating-point numbers alone do not promise.
     pub(super) fn mean(scores: impl IntoIterator<Item = Self>) -> Option<Self> {
         let (sum, count) = scores.into_iter().fold((0.0, 0_u32), |(sum, n), score| (sum + score.0, n + 1));
         (count > 0).then(|| Self::nearest((sum / f64::from(count) * MEAN_STEPS).round() / MEAN_STEPS))

@@ -167,7 +167,7 @@ async fn test_rules_based_validation() {
 }
 
 #[test]
-fn s0_136_s0_137_a_judge_is_asked_unless_somebody_says_otherwise() {
+fn s0_136_s0_137_a_judge_is_asked_by_default() {
     assert!(OutputVerifier::new().asks_judge());
     assert!(OutputVerifier::new().rule(CitationRule::new()).asks_judge());
     assert!(!OutputVerifier::new().without_judge().asks_judge());

@@ -41,17 +41,17 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum WhyUnverified {
-    /// As many responses as may be were refused.
+    /// The maximum number of responses was refused.
     #[error("none of {refused} responses was accepted")]
     AttemptsUsedUp {
         /// The number of refused responses.
         refused: u32,
     },
-    /// The model said again what had been refused.
+    /// The model repeated a refused response.
     #[error("the response is the same as one that was refused before")]
     NoProgress,
     /// It could not be judged.
-    #[error("nobody could judge the response: {reason}")]
+    #[error("the response could not be judged: {reason}")]
     NotJudged {
         /// The reason.
         reason: String,
@@ -59,8 +59,8 @@ pub enum WhyUnverified {
 }
 
 impl Verdict {
-    /// Reads the verdict on a turn from the verifications of a state; the turn of a state that counts none is 1. While the turn
-    /// goes on it is that on the latest response.
+    /// Reads the verdict on a turn from the verifications of a state; the turn of a state that counts none is 1. While
+    /// the turn goes on it is that on the latest response.
     pub fn of(verifications: &[Verification], turn: u32) -> Self {
         let Some(last) = Verification::of_turn(verifications, turn).next_back() else {
             return Self::Unchecked;

@@ -11,21 +11,21 @@ use crate::model::Usage;
 
 /// The result of a verification.
 ///
-/// A response passes exactly if its score is at least the threshold and nothing critical was found. One that was not accepted
-/// has feedback that is not blank. If it could not be judged, there is neither a score nor a decision.
+/// A response passes exactly if its score is at least the threshold and nothing critical was found. One that was not
+/// accepted has feedback that is not blank. If it could not be judged, there is neither a score nor a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationResult {
     /// True if the response is accepted; absent if it could not be judged.
     pub passed: Option<bool>,
     /// The score: the mean of the scores by criterion, or the share of the rules that the response keeps.
     pub score: Option<Score>,
-    /// The score that it needs.
+    /// The score that it needs to pass.
     pub threshold: Score,
     /// The score by each criterion that a judge was asked about.
     pub scores: BTreeMap<VerificationCriterion, Score>,
     /// The feedback for the next response.
     pub feedback: String,
-    /// The issues that must not reach the user: broken rules, and what a judge calls critical.
+    /// The issues that must not reach the user: broken rules, and issues that a judge calls critical.
     pub critical_issues: Vec<String>,
     /// Suggestions that would make the response better.
     pub suggestions: Vec<String>,
@@ -132,15 +132,15 @@ impl VerificationResult {
 }
 
 /// A verification as a state keeps it, with the response: a field `Vec<Verification>` has the reducer
-/// [`Append`](superstep_core::reducer::Append). So no candidate is lost, though [`Refine`](crate::node::Refine) takes those out of the
-/// conversation that were refused. In JSON all fields stand side by side.
+/// [`Append`](superstep_core::reducer::Append). So no candidate is lost, though [`Refine`](crate::node::Refine) takes
+/// those out of the conversation that were refused. In JSON all fields stand side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     /// The turn of the conversation.
     pub turn: u32,
     /// The number of the candidate in the turn, from 1.
     pub attempt: u32,
-    /// The AI message that was verified.
+    /// The verified AI message.
     pub message: MessageId,
     /// The text of the response.
     pub response: String,
@@ -155,8 +155,8 @@ impl Verification {
         verifications.iter().filter(move |verification| verification.turn == turn)
     }
 
-    /// Returns the best candidate of a turn: one in which nothing critical was found before one in which something was, then
-    /// the one with the higher score, and of equals the latest.
+    /// Returns the best candidate of a turn: one in which nothing critical was found before one in which something was,
+    /// then the one with the higher score, and of equals the latest.
     pub fn best(verifications: &[Self], turn: u32) -> Option<&Self> {
         let rank = |it: &&Self| (it.result.critical_issues.is_empty(), it.result.score, it.attempt);
         Self::of_turn(verifications, turn).max_by_key(rank)

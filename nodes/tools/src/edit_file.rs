@@ -38,9 +38,9 @@ pub struct EditFileInput {
     /// The text to replace, exactly as it is in the file, without line numbers.
     #[schemars(length(min = 1))]
     pub old: String,
-    /// The text that takes its place.
+    /// The replacement.
     pub new: String,
-    /// Whether to replace it everywhere. Otherwise it must be there exactly once.
+    /// True to replace it everywhere; otherwise it must occur exactly once.
     #[serde(default)]
     pub all: bool,
 }

@@ -25,16 +25,16 @@ pub struct Glob {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GlobInput {
-    /// The pattern: `*` is anything within a name, `**` any folders, `{a,b}` one of these. Without a `/` it is about names
-    /// at any depth.
+    /// The pattern: `*` is anything within a name, `**` any folders, `{a,b}` one of these. Without a `/` it matches
+    /// names at any depth.
     pub pattern: String,
     /// The folder to look in, relative to the workspace.
     #[serde(default)]
     pub path: String,
-    /// Whether hidden files are listed, too.
+    /// True to list hidden files too.
     #[serde(default)]
     pub hidden: bool,
-    /// How many files to list at most.
+    /// The maximum number of files to list.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 2_000))]
     pub limit: usize,

@@ -31,40 +31,40 @@ pub struct Grep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrepInput {
-    /// The regular expression, which is looked for in each line.
+    /// The regular expression to search for in each line.
     pub pattern: String,
     /// The file or folder to search, relative to the workspace.
     #[serde(default)]
     pub path: String,
-    /// Which files to search, such as `*.rs` or `src/**`; all, if it is left out.
+    /// The files to search, such as `*.rs` or `src/**`; all by default.
     pub files: Option<String>,
-    /// Whether large and small letters are the same.
+    /// True to ignore case.
     #[serde(default)]
     pub ignore_case: bool,
-    /// What to return: the lines, or only the files that have one.
+    /// The form of the result: matching lines, or only the files that have one.
     #[serde(default)]
     pub output: GrepOutput,
-    /// How many lines around each to return as well.
+    /// The number of lines around each match to return too.
     #[serde(default)]
     #[schemars(range(max = 10))]
     pub context: usize,
-    /// Whether hidden files are searched, too.
+    /// True to search hidden files too.
     #[serde(default)]
     pub hidden: bool,
-    /// How many lines, or files, to return at most.
+    /// The maximum number of lines or files to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
 }
 
-/// What [`Grep`] returns.
+/// The form of the result of [`Grep`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GrepOutput {
-    /// The lines that fit, with their numbers.
+    /// The matching lines, with their numbers.
     #[default]
     Lines,
-    /// The files that have such a line, with how many they have.
+    /// The files with matching lines, with their number.
     Files,
 }
 

@@ -31,13 +31,13 @@ pub struct ReadCsv {
 pub struct ReadCsvInput {
     /// The file, relative to the workspace.
     pub path: String,
-    /// The columns to return, by their names; all, if it is left out.
+    /// The columns to return, by their names; all by default.
     pub columns: Option<Vec<String>>,
-    /// The first row to return, from 1. The line of names is none.
+    /// The first row to return, from 1, without the header line.
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     pub from_row: usize,
-    /// How many rows to return at most. With 0 only the columns and the number of rows are told.
+    /// The maximum number of rows to return. With 0 only the columns and the number of rows are returned.
     #[serde(default = "default_rows")]
     #[schemars(range(max = 1_000))]
     pub rows: usize,

@@ -37,7 +37,7 @@ pub struct ReadFileInput {
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     pub from_line: usize,
-    /// How many lines to read at most.
+    /// The maximum number of lines to read.
     #[serde(default = "default_lines")]
     #[schemars(range(min = 1))]
     pub lines: usize,

@@ -10,8 +10,8 @@ use super::built_in::{BuiltIn, blocking, built_in};
 use super::text_file::{TextFile, shortened};
 use super::workspace::{Workspace, display, path_matcher};
 
-/// The tool `read_json`: reads a part of a JSON document, or of a file with one value a line (`.jsonl`, `.ndjson`), which is
-/// taken as a list.
+/// The tool `read_json`: reads a part of a JSON document, or of a file with one value a line (`.jsonl`, `.ndjson`),
+/// which is taken as a list.
 ///
 /// A part that is too large to be shown is described instead, by its members and their types.
 #[derive(Clone, Debug)]
@@ -26,13 +26,13 @@ pub struct ReadJson {
 pub struct ReadJsonInput {
     /// The file, relative to the workspace.
     pub path: String,
-    /// A JSON Pointer to the part to return, such as `/items/0/name`; everything, if it is left out.
+    /// A JSON Pointer to the part to return, such as `/items/0/name`; everything by default.
     #[serde(default)]
     pub pointer: String,
-    /// If the part is a list: its first item to return, from 0.
+    /// If the part is a list: the first item to return, from 0.
     #[serde(default)]
     pub from: usize,
-    /// If the part is a list: how many items to return at most.
+    /// If the part is a list: the maximum number of items to return.
     #[serde(default = "default_items")]
     #[schemars(range(min = 1, max = 1_000))]
     pub items: usize,
@@ -101,7 +101,7 @@ impl BuiltIn for ReadJson {
             let all = match path.extension().is_some_and(by_line) {
                 true => list_of_lines(&named, &text)?,
                 false => serde_json::from_str(&text)
-                    .map_err(|error| ToolFailure::new(format!("`{named}` is no JSON: {error}")))?,
+                    .map_err(|error| ToolFailure::new(format!("`{named}` is not JSON: {error}")))?,
             };
             show(&named, part(&named, &all, &input.pointer)?, &input)
         })
@@ -115,7 +115,7 @@ fn list_of_lines(named: &str, text: &str) -> Result<Value, ToolFailure> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let value = |(number, line): (usize, &str)| {
         serde_json::from_str(line)
-            .map_err(|error| ToolFailure::new(format!("line {number} of `{named}` is no JSON: {error}")))
+            .map_err(|error| ToolFailure::new(format!("line {number} of `{named}` is not JSON: {error}")))
     };
     lines.map(value).collect::<Result<Vec<Value>, _>>().map(Value::Array)
 }

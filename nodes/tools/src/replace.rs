@@ -40,7 +40,7 @@ fn write_beside(dir: &Dir, path: &Path, content: &[u8], kept: Option<Permissions
         options.write(true).create_new(true);
         if kept.is_some() {
             // Until it has the permissions of the file that it replaces, no other user can read it.
-            for_nobody_else(&mut options);
+            for_the_owner_only(&mut options);
         }
         let mut file = match dir.open_with(&temporary, &options) {
             Ok(file) => file,
@@ -58,14 +58,14 @@ fn write_beside(dir: &Dir, path: &Path, content: &[u8], kept: Option<Permissions
 }
 
 #[cfg(unix)]
-fn for_nobody_else(options: &mut OpenOptions) {
+fn for_the_owner_only(options: &mut OpenOptions) {
     use cap_std::fs::OpenOptionsExt;
 
     options.mode(0o600);
 }
 
 #[cfg(not(unix))]
-fn for_nobody_else(_: &mut OpenOptions) {}
+fn for_the_owner_only(_: &mut OpenOptions) {}
 
 /// Deletes the rest of a write that failed. Only the failure is reported; a rest that stays is the lesser evil.
 fn remove(dir: &Dir, temporary: &Path) {

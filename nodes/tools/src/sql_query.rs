@@ -16,13 +16,14 @@ use super::text_file::shortened;
 /// The tool `sql_query`: one SQL statement on a SQLite file that the program names.
 ///
 /// The file is opened for reading, and what a statement may do is checked when it is prepared: it may read tables and
-/// views and ask for their columns and indexes. `ATTACH`, settings, transactions and extensions are refused in any case. A
-/// statement that takes longer than [`DEFAULT_TIME`](Self::DEFAULT_TIME) is interrupted, as is one whose call is cancelled.
+/// views and ask for their columns and indexes. `ATTACH`, settings, transactions and extensions are refused in any
+/// case. A statement that takes longer than [`DEFAULT_TIME`](Self::DEFAULT_TIME) is interrupted, as is one whose call
+/// is cancelled.
 ///
-/// With [`writable`](Self::writable) statements may also change data and tables. Each is a transaction: one that fails or
-/// is interrupted changes nothing.
+/// With [`writable`](Self::writable) statements may also change data and tables. Each is a transaction: one that fails
+/// or is interrupted changes nothing.
 ///
-/// What a query sorts and joins may take memory and temporary files until its time is over.
+/// Sorts and joins of a query may take memory and temporary files until its time limit.
 #[derive(Clone, Debug)]
 pub struct SqlQuery {
     path: PathBuf,
@@ -41,13 +42,13 @@ pub(super) enum Access {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SqlQueryInput {
-    /// One SQL statement, in SQLite's dialect, with `?` where parameters go.
+    /// One SQL statement in SQLite's dialect, with `?` for each parameter.
     #[schemars(length(min = 1))]
     pub sql: String,
     /// The parameters: texts, numbers, true, false or null.
     #[serde(default)]
     pub parameters: Vec<Value>,
-    /// How many rows to return at most.
+    /// The maximum number of rows to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: usize,
@@ -74,8 +75,8 @@ impl SqlQuery {
         Self { path: path.into(), access: Access::Read, time: Self::DEFAULT_TIME }
     }
 
-    /// Lets statements change data and tables. The tool is then no longer read-only, and the registry's policy may refuse
-    /// all its calls.
+    /// Lets statements change data and tables. The tool is then no longer read-only, and the registry's policy may
+    /// refuse all its calls.
     #[must_use]
     pub fn writable(mut self) -> Self {
         self.access = Access::Write;

@@ -34,7 +34,7 @@ pub struct WriteFile {
 pub struct WriteFileInput {
     /// The file, relative to the workspace.
     pub path: String,
-    /// All that is to be in it.
+    /// The whole new content of the file.
     pub content: String,
 }
 

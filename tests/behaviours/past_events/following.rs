@@ -56,7 +56,7 @@ async fn past_and_present_meet_without_a_gap_or_a_repetition() {
 
 /// A subscriber that disconnects in the middle of a run comes back with a position, to another process or to this one.
 #[tokio::test]
-async fn whoever_comes_back_is_told_the_rest() {
+async fn a_subscriber_that_returns_gets_the_rest() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(chain(), &Stage::default(), &saver);
         let mut request = thread.run(ran("in"));
@@ -107,7 +107,7 @@ async fn what_a_feed_has_dropped_is_read_from_the_store() {
 
 /// A run paused, and another one continued it: the end of the first one is in the log at any time.
 #[tokio::test]
-async fn how_the_run_before_ended_is_told_before_the_one_that_goes_on() {
+async fn the_end_of_the_previous_run_is_reported_before_the_next_one() {
     on_both_savers(|saver| async move {
         let mut inner = StateGraph::<Log, Stage>::new("inner");
         let one = inner.node("one", mark);

@@ -106,7 +106,7 @@ async fn a_place_of_another_thread_is_refused() {
 
 /// A past of several pages, on a fork that shares the first of them.
 #[tokio::test]
-async fn a_long_past_is_told_whole() {
+async fn a_long_past_is_reported_whole() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(chain(), &Stage::default(), &saver);
         let mut first = None;

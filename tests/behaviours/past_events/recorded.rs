@@ -35,7 +35,7 @@ fn fragile() -> StateGraph<Log, Stage> {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_where_nobody_asks() {
+async fn nothing_is_kept_unless_requested() {
     on_both_savers(|saver| async move {
         let graph = chain().compile().expect("sound").with_context(Stage::default());
         let thread = graph.shared_checkpointer(Arc::clone(&saver)).thread("t");
@@ -157,7 +157,7 @@ async fn an_emitter_knows_that_it_is_heard() {
     g.edge(node, END);
     let graph = g.compile().expect("sound").with_context(Stage::default());
     let heard = |graph: Graph<Log>| async move {
-        graph.run(ran("in")).await.expect("no node fails").state.ran.pop().expect("it ran")
+        graph.run(ran("in")).await.expect("no node fails").into_state().ran.pop().expect("it ran")
     };
     assert_eq!(heard(graph.clone()).await, "false");
     assert_eq!(heard(graph.clone().record_events()).await, "false", "without a checkpointer nothing is kept");

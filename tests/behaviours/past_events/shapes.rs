@@ -9,7 +9,7 @@ use crate::support::{Smashed, on_both_savers};
 use superstep::checkpoint::Source;
 
 #[tokio::test]
-async fn a_chain_is_told_again_event_by_event() {
+async fn a_chain_is_reported_again_event_by_event() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(chain(), &Stage::default(), &saver);
         assert!(past(&thread).await.is_empty(), "nothing has happened");
@@ -28,7 +28,7 @@ async fn a_chain_is_told_again_event_by_event() {
 }
 
 #[tokio::test]
-async fn several_turns_are_told_with_their_runs() {
+async fn several_turns_are_reported_with_their_runs() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(chain(), &Stage::default(), &saver);
         for turn in 0..3 {
@@ -47,7 +47,7 @@ enum Plan {
 }
 
 #[tokio::test]
-async fn items_routes_and_joins_are_told_again() {
+async fn items_routes_and_joins_are_reported_again() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let plan =
@@ -80,7 +80,7 @@ async fn items_routes_and_joins_are_told_again() {
 
 /// Only the attempt that finished the task is in the log: events of the others are not stored.
 #[tokio::test(start_paused = true)]
-async fn a_retried_task_is_told_once() {
+async fn a_retried_task_is_reported_once() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let flaky = g.node("flaky", async |task: TaskInfo, emit: Emit| {
@@ -116,7 +116,7 @@ async fn a_retried_task_is_told_once() {
 }
 
 #[tokio::test]
-async fn an_error_handler_is_told_with_what_it_handled() {
+async fn an_error_handler_is_reported_with_what_it_handled() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let node = g.node("node", async || -> Result<Update<Log>, Smashed> { Err(Smashed("node".into())) });
@@ -157,7 +157,7 @@ fn asking() -> StateGraph<Log, Stage> {
 /// While a question is open, and after it was answered. The events of `beside` are stored with its result: it does not
 /// run again.
 #[tokio::test]
-async fn a_question_is_told_while_it_is_open_and_after_it() {
+async fn a_question_is_reported_while_it_is_open_and_after_it() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(asking(), &Stage::default(), &saver);
         let asked = thread.run(ran("in")).await.expect("no node fails").interrupted().expect("it asks");
@@ -210,7 +210,7 @@ async fn a_question_is_told_while_it_is_open_and_after_it() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_until_its_superstep_has_ended() {
+async fn a_failure_is_reported_until_its_superstep_has_ended() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let first = g.node("first", mark);
@@ -276,7 +276,7 @@ fn nested(asks: bool) -> StateGraph<Log, Stage> {
 }
 
 #[tokio::test]
-async fn a_subgraph_is_told_inside_its_task() {
+async fn a_subgraph_is_reported_inside_its_task() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(nested(false), &Stage::default(), &saver);
         thread.run(ran("in")).await.expect("no node fails").finished().expect("it ends");
@@ -289,7 +289,7 @@ async fn a_subgraph_is_told_inside_its_task() {
 
 /// The second of two runs of a kept subgraph in one run of the graph used to lack its beginning.
 #[tokio::test]
-async fn a_subgraph_that_goes_on_with_its_kept_state_in_the_same_run_is_told_to_begin_again() {
+async fn a_subgraph_that_continues_with_its_kept_state_in_the_same_run_is_reported_to_begin_again() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let [first, second] = ["first", "second"].map(|name| {
@@ -310,7 +310,7 @@ async fn a_subgraph_that_goes_on_with_its_kept_state_in_the_same_run_is_told_to_
 }
 
 #[tokio::test]
-async fn a_subgraph_that_asks_is_told_with_both_runs() {
+async fn a_subgraph_that_asks_is_reported_with_both_runs() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(nested(true), &Stage::default(), &saver);
         thread.run(ran("in")).await.expect("no node fails").interrupted().expect("it asks");
@@ -323,7 +323,7 @@ async fn a_subgraph_that_asks_is_told_with_both_runs() {
 }
 
 #[tokio::test]
-async fn a_join_that_never_completed_is_told_again() {
+async fn a_join_that_never_completed_is_reported_again() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let pick = g.node("pick", async || Plan::Write);
@@ -344,7 +344,7 @@ async fn a_join_that_never_completed_is_told_again() {
 }
 
 #[tokio::test]
-async fn edits_are_told_as_their_checkpoints() {
+async fn edits_are_reported_as_their_checkpoints() {
     on_both_savers(|saver| async move {
         let (thread, live) = watched(chain(), &Stage::default(), &saver);
         let run = thread.run(ran("in")).interrupt_before("b").await.expect("no node fails");
@@ -367,7 +367,7 @@ async fn edits_are_told_as_their_checkpoints() {
 /// The subgraph had finished when its sibling asked: it used to be missing from the run that paused and from the one
 /// that continued.
 #[tokio::test]
-async fn a_subgraph_that_finished_beside_a_question_is_told() {
+async fn a_subgraph_that_finished_beside_a_question_is_reported() {
     on_both_savers(|saver| async move {
         let mut inner = StateGraph::<Log, Stage>::new("inner");
         let one = inner.node("one", mark);
@@ -395,7 +395,7 @@ async fn a_subgraph_that_finished_beside_a_question_is_told() {
 }
 
 #[tokio::test]
-async fn what_an_input_has_given_up_is_told_before_it() {
+async fn work_that_an_input_discards_is_reported_before_it() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let quick = g.node("quick", mark);

@@ -89,7 +89,7 @@ async fn a_rerun_of_the_input_runs_the_whole_turn() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = asking(&stage, saver).thread("t");
-        let input = thread.input(Log::update().topic("in")).await.expect("nobody else writes");
+        let input = thread.input(Log::update().topic("in")).await.expect("there is no other writer");
         let past = thread.at(input).await.expect("it is there");
         for _ in 0..2 {
             past.rerun().await.expect("it asks").interrupted().map(drop).expect("it asks");

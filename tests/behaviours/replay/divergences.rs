@@ -154,7 +154,7 @@ async fn a_difference_is_data_too() {
 }
 
 #[tokio::test]
-async fn another_topology_is_told_and_is_no_divergence() {
+async fn another_topology_is_reported_and_is_no_divergence() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = wide(&stage, Arc::clone(&saver)).thread("t");

@@ -153,7 +153,7 @@ async fn the_subgraphs_of_a_deleted_trunk_are_taken_as_they_are_recorded() {
 }
 
 #[tokio::test]
-async fn a_fork_or_a_branch_in_the_middle_of_a_subgraph_goes_on_there_and_is_replayed() {
+async fn a_fork_or_a_branch_in_the_middle_of_a_subgraph_continues_there_and_is_replayed() {
     for branches in [false, true] {
         on_both_savers(|saver| async move {
             let stage = Stage::default();
@@ -171,12 +171,12 @@ async fn a_fork_or_a_branch_in_the_middle_of_a_subgraph_goes_on_there_and_is_rep
                 inside.thread(level.thread.clone()).before_named("ask").await.expect("it asked").id();
             stage.calls.take();
             let other = if branches {
-                past.branch_below(&level.thread, middle).await.map(drop).expect("nobody else writes");
+                past.branch_below(&level.thread, middle).await.map(drop).expect("there is no other writer");
                 thread.clone()
             } else {
                 past.fork_below("fork", &level.thread, middle).await.expect("a new name")
             };
-            other.resume().await.expect("it asks").interrupted().map(drop).expect("it asks anew");
+            other.resume().await.expect("it asks").interrupted().map(drop).expect("it asks again");
             let run = other.answer("bob").await.expect("it goes on").finished().expect("it finishes");
             assert_eq!(run.ran, ["beside!", "looked 0", "bob"]);
             assert_eq!(stage.calls.take(), ["beside"], "what came before the middle is not repeated");

@@ -25,11 +25,18 @@ async fn edits_and_branches_are_taken_as_they_are_recorded() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = diamond(&stage, saver).thread("t");
-        thread.input(Log::update()).await.map(drop).expect("nobody else writes");
+        thread.input(Log::update()).await.map(drop).expect("there is no other writer");
         thread.run(Log::update().topic("in")).await.map(drop).expect("no node fails");
-        thread.edit(Log::update().topic("edited")).await.map(drop).expect("nobody else writes");
+        thread.edit(Log::update().topic("edited")).await.map(drop).expect("there is no other writer");
         thread.edit_as_named("c", ran("by hand")).await.map(drop).expect("nothing is next");
-        thread.before_named("c").await.expect("it ran").branch().await.map(drop).expect("nobody else writes");
+        thread
+            .before_named("c")
+            .await
+            .expect("it ran")
+            .branch()
+            .await
+            .map(drop)
+            .expect("there is no other writer");
         thread.resume().await.map(drop).expect("no node fails");
         // START's, and that of `c` on the branch.
         assert_eq!(equal(&thread, &stage.calls).await, 2);

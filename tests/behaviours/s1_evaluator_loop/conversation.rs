@@ -37,7 +37,7 @@ fn last(model: &Scripted, purpose: Purpose) -> ModelRequest {
 }
 
 #[tokio::test]
-async fn a_second_turn_continues_the_conversation_and_counts_anew() {
+async fn a_second_turn_continues_the_conversation_and_resets_the_counts() {
     let model = two_turns();
     let thread = graph(model.clone()).thread("t");
     let first = thread.run(AgentState::ask("What is 2 + 3?")).await.unwrap().state;

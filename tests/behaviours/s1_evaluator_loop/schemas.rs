@@ -86,7 +86,7 @@ async fn s1_048_state_messages_checkpoint_and_call_have_current_schemas_and_exam
     let checkpoint: CheckpointView = thread.before_named("tools").await.unwrap().view();
     let calls: Vec<TraceRecord> = trace.of(run.run);
     let messages: Vec<Message> = run.state.messages.to_vec();
-    contract("agent-state", &run.state);
+    contract("agent-state", &*run.state);
     contract("messages", &messages);
     contract("checkpoint", &checkpoint);
     contract("call", &calls[1]);

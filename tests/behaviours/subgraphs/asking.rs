@@ -23,7 +23,7 @@ async fn b50_b66_a_question_inside_pauses_the_graph_around_and_is_answered_there
         assert_eq!(state.said, ["begun", "read rust", "one two", "ended"]);
         assert_eq!(state.result, "two");
         assert_eq!(stage.calls.of("read"), 1);
-        assert_eq!(stage.calls.of("ask_twice"), 3, "it is begun anew for each answer");
+        assert_eq!(stage.calls.of("ask_twice"), 3, "it starts over for each answer");
     })
     .await;
 }
@@ -92,7 +92,7 @@ async fn five_levels_bubble_questions_up_and_pass_answers_down() {
 }
 
 #[tokio::test]
-async fn a_fork_runs_its_subgraph_anew_and_leaves_the_other_alone() {
+async fn a_fork_runs_its_subgraph_again_and_leaves_the_other_alone() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let graph = around(asking_graph(), &stage).shared_checkpointer(saver);
@@ -135,7 +135,7 @@ async fn an_edit_around_a_paused_subgraph_leaves_it_where_it_is() {
 }
 
 #[tokio::test]
-async fn b55_a_pause_of_a_subgraph_is_told_at_every_level_and_so_is_each_resume() {
+async fn b55_a_pause_of_a_subgraph_is_reported_at_every_level_and_so_is_each_resume() {
     on_both_savers(|saver| async move {
         let told = Calls::default();
         let noting = told.clone();

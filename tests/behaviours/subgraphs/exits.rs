@@ -67,7 +67,7 @@ async fn n04_b77_a_route_of_a_subgraph_may_decide_for_the_graph_around_and_its_o
         assert_eq!(run.finished().expect("it finishes").said, ["beside", "looked", "more", "done"]);
         let run = graph.thread("b").run(Outer::update().topic("strange")).await.expect("it runs");
         assert_eq!(run.finished().expect("it finishes").said, ["beside", "looked", "human"]);
-        assert_eq!(stage.calls.take(), ["more"], "whoever leaves leaves with everything");
+        assert_eq!(stage.calls.take(), ["more"], "an exit takes everything with it");
     })
     .await;
 }

@@ -25,7 +25,7 @@ pub(super) fn counting_twice(lens: impl Fn() -> Lens<Outer, Inner>) -> Graph<Out
 }
 
 #[tokio::test]
-async fn a_subgraph_begins_anew_unless_it_is_told_to_keep_its_state() {
+async fn a_subgraph_starts_over_unless_it_keeps_its_state() {
     on_both_savers(|saver| async move {
         let forgetful = || Lens::new().take(Inner::ANSWER, Outer::RESULT);
         let thread = counting_twice(forgetful).shared_checkpointer(saver).thread("t");
@@ -68,7 +68,7 @@ async fn a_key_may_depend_on_the_state() {
         let mut results = Vec::new();
         for topic in ["a", "b", "a"] {
             let run = thread.run(Outer::update().topic(topic)).await.expect("it runs");
-            results.push(run.state.result);
+            results.push(run.into_state().result);
         }
         assert_eq!(results, ["2", "2", "4"]);
     })
@@ -99,7 +99,7 @@ async fn kept_state_needs_a_store() {
 }
 
 #[tokio::test]
-async fn a_kept_state_that_waits_for_an_answer_goes_on_with_it() {
+async fn a_kept_state_that_waits_for_an_answer_continues_with_it() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Outer, Stage>::new("outer");
         let lens =
@@ -129,7 +129,7 @@ async fn a_kept_state_that_waits_for_an_answer_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn b69_a_branch_goes_on_with_the_state_that_was_kept_where_it_begins() {
+async fn b69_a_branch_continues_with_the_state_that_was_kept_where_it_begins() {
     on_both_savers(|saver| async move {
         let keeping = || Lens::new().keep("count").take(Inner::ANSWER, Outer::RESULT);
         let thread = counting_twice(keeping).shared_checkpointer(saver).thread("t");

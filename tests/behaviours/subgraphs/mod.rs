@@ -102,7 +102,7 @@ async fn without_a_store_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_resume_goes_on_inside_the_subgraph() {
+async fn a_resume_continues_inside_the_subgraph() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         stage.broken.smash("conclude");

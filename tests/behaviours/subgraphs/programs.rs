@@ -23,7 +23,7 @@ fn asking_at_the_end() -> Graph<Inner, Stage> {
 }
 
 #[tokio::test]
-async fn g02_a_subgraph_with_a_question_starts_anew_each_time_or_goes_on_with_what_it_keeps() {
+async fn g02_a_subgraph_with_a_question_starts_over_each_time_or_continues_with_its_kept_state() {
     for (keeps, second_time, result) in
         [(false, r#"s1 ["in"]"#, "in s1 R2"), (true, r#"s1 ["in", "s1", "R", "in"]"#, "in s1 R in s1 R2")]
     {
@@ -51,7 +51,7 @@ async fn g02_a_subgraph_with_a_question_starts_anew_each_time_or_goes_on_with_wh
 }
 
 #[tokio::test]
-async fn g03_a_subgraph_is_told_apart_by_the_task_that_runs_it() {
+async fn g03_a_subgraph_is_distinguished_by_the_task_that_runs_it() {
     on_both_savers(|saver| async move {
         let graph = around(inner_graph(), &Stage::default()).shared_checkpointer(saver);
         let thread = graph.thread("1");

@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Prunes the thread, and checks the rest: it is sound, it has its state, and its replay is equal.
 async fn prune(path: &Path, thread: &Thread<Outer>, last: usize) -> Pruned {
     let state = thread.head().await.expect("it ran").into_state();
-    let pruned =
-        maintenance::prune(path, &Retention::new().keep_last(last), PATIENCE).expect("nobody writes");
-    maintenance::collect(path, PATIENCE).expect("nobody writes");
+    let pruned = maintenance::prune(path, &Retention::new().keep_last(last), PATIENCE)
+        .expect("there is no other writer");
+    maintenance::collect(path, PATIENCE).expect("there is no other writer");
     assert_eq!(maintenance::verify(path).expect("it is a checkpoint file").findings, []);
     assert_eq!(thread.head().await.expect("it is there").into_state(), state);
     let replay = thread.replay().await.expect("it is there").agrees().expect("it is the same code");
@@ -68,7 +68,7 @@ async fn history(thread: &Thread<Outer>) -> usize {
 }
 
 #[tokio::test]
-async fn a_pruned_thread_goes_on_with_the_state_that_was_kept() {
+async fn a_pruned_thread_continues_with_the_state_that_was_kept() {
     turns(|| counting_twice(|| Lens::new().keep("count").take(Inner::ANSWER, Outer::RESULT)), &["a"; 6])
         .await;
 }
@@ -82,7 +82,7 @@ async fn what_was_kept_under_a_key_long_ago_stays() {
 }
 
 #[tokio::test]
-async fn every_level_goes_on_with_its_own_kept_state() {
+async fn every_level_continues_with_its_own_kept_state() {
     let nested = || {
         let mut g = StateGraph::<Outer, Stage>::new("outer");
         let lens =

@@ -44,7 +44,7 @@ async fn two_answers_to_subgraphs_at_once_fail_no_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_runs_may_go_on_with_a_kept_subgraph() {
+async fn two_runs_may_continue_with_a_kept_subgraph() {
     on_both_savers(async |saver| {
         let mut g = StateGraph::<Outer, Stage>::new("outer");
         let sub = g.subgraph("sub", inner_graph(), lens().keep("one"));
@@ -54,7 +54,7 @@ async fn two_runs_may_go_on_with_a_kept_subgraph() {
         for round in 0..20 {
             let thread = graph.thread(format!("t{round}"));
             thread.run(Outer::update()).await.expect("it runs").finished().expect("to the end");
-            thread.input(Outer::update()).await.expect("nobody else writes");
+            thread.input(Outer::update()).await.expect("there is no other writer");
             settle((0..2).map(|_| tokio::spawn(thread.resume().into_future())).collect()).await;
             let state =
                 thread.resume().await.expect("it goes on, or is finished").finished().expect("to the end");

@@ -175,7 +175,7 @@ async fn live<T>() -> Result<T, String> {
 }
 
 #[tokio::test]
-async fn a_miss_is_told_whatever_the_node_makes_of_errors() {
+async fn a_miss_is_reported_whatever_the_node_makes_of_errors() {
     let search = async |fx: Effects| {
         let _whatever = fx.run_keyed("search", "history", live::<String>).await;
         Ok::<_, String>(Essay::update())
@@ -243,7 +243,7 @@ async fn a_recording_that_is_used_up_is_a_miss() {
 }
 
 #[tokio::test]
-async fn recordings_that_nobody_uses_are_an_error() {
+async fn unused_recordings_are_an_error() {
     let (cassette, _) = cassette().await;
     let essays = essays(&World::absent()).with_cassette(&cassette);
     // The new program needs no facts.
@@ -351,7 +351,7 @@ async fn failures_fail_again_and_attempts_share_a_recording() {
 }
 
 #[tokio::test]
-async fn subgraphs_and_their_items_are_told_apart() {
+async fn subgraphs_and_their_items_are_distinguished() {
     let program = |world: World| {
         let mut inner = StateGraph::<Essay, Deps>::new("inner");
         let draft = inner.node("draft", async |world: Dep<World>, essay: Snapshot<Essay>, fx: Effects| {

@@ -123,11 +123,11 @@ async fn what_is_said_of_effects_has_to_be_used() {
     let error = review().effect_fails("pay", "7", "declined").await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "node \"review\" did not use what the test says of effect \"never\", effect \"pay\" with key \"7\""
+        "node \"review\" did not use the test's results of effect \"never\", effect \"pay\" with key \"7\""
     );
     let research = testing::node(&essays, "research").input("tools");
     let error = research.effect_keyed("serach", "tools", "a fact").await.unwrap_err().to_string();
-    let begins = "node \"research\" did not use what the test says of effect \"serach\" with key \"tools\"; node \
+    let begins = "node \"research\" did not use the test's results of effect \"serach\" with key \"tools\"; node \
                   \"research\" failed at step 1: ";
     assert!(
         error.starts_with(begins) && error.contains("no effect \"search\" with key \"tools\""),

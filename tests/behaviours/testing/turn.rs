@@ -26,7 +26,7 @@ async fn turn_of(world: &World, supersteps: u64) -> Result<Essay, TurnError> {
 }
 
 #[tokio::test]
-async fn what_has_changed_is_told() {
+async fn a_change_is_reported() {
     let essay = turn_of(&World::absent(), 6).await.unwrap();
     assert_eq!((essay.rounds, essay.token.as_str()), (2, ""), "a secret that is not given is not there");
 
@@ -44,7 +44,7 @@ async fn what_has_changed_is_told() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_told() {
+async fn a_mismatch_is_reported() {
     let graph = essays(&World::absent());
     let said = async |turn: testing::TurnTest<Essay>| turn.await.unwrap_err().to_string();
     assert_eq!(

@@ -238,7 +238,7 @@ fn is_told(place: Place, result: &Result<Run<Notes>, RunError>) -> bool {
 }
 
 #[test]
-fn a_panic_of_user_code_is_told_and_harms_nothing_else() {
+fn a_panic_of_user_code_is_reported_and_harms_nothing_else() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime of one thread");
     runtime.block_on(async {
         let graph = graph();

@@ -117,12 +117,12 @@ async fn beside(paces: &[u32], hides_gaps: bool) -> Result<Vec<Reader>, String> 
 /// The number of events.
 async fn feed_length(feed: &Feed) -> u64 {
     let mut last = Reader::new(feed.subscribe_from(0));
-    last.read_all().await.expect("nobody writes any more");
+    last.read_all().await.expect("all writers have ended");
     last.expected
 }
 
 #[test]
-fn whoever_is_too_slow_is_told_what_is_gone() {
+fn a_slow_subscriber_gets_the_missed_range() {
     let paces = [1, 2, 3, 7, 50, 1_000, u32::MAX];
     let readers = on_one_thread(beside(&paces, false)).expect("every gap is told");
     assert_eq!(readers[0].missed, 0, "who keeps up misses nothing");
@@ -139,7 +139,7 @@ fn a_gap_that_is_not_told_is_noticed() {
 }
 
 #[test]
-fn whoever_comes_back_goes_on_where_it_was() {
+fn a_subscriber_that_returns_continues_where_it_was() {
     on_one_thread(async {
         let mut request = chatty().run(Nothing::default());
         let feed = request.feed(ROOM);

@@ -23,7 +23,7 @@ pub(crate) const GRAPHS: [&str; 5] = ["chain", "fan-out", "ask", "effect", "subg
 /// The answer to every question.
 pub(crate) const ANSWER: u64 = 7;
 
-/// How often a thread goes through its graph.
+/// The number of turns of a thread.
 const TURNS: u32 = 2;
 
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -216,7 +216,7 @@ pub(crate) async fn go_on(
         }
         run = thread.answer(&ANSWER).await?;
     }
-    Ok(run.state)
+    Ok(run.into_state())
 }
 
 /// Runs a thread from its beginning.

@@ -145,7 +145,7 @@ fn write(workload: Workload, db: &Path) {
     program.kill();
     // The last program that closes the file moves its log into it.
     let connection = Connection::open(db).expect("it is a database");
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody has it open");
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("no program has it open");
 }
 
 /// The changes and the next tasks, as stored in the file.

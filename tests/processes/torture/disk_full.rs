@@ -136,14 +136,14 @@ fn fill_all(short: Short) {
 }
 
 #[test]
-fn a_program_goes_on_when_its_files_may_grow_again() {
+fn a_program_continues_when_its_files_may_grow_again() {
     let _replay = Replay("disk_full::");
     fill_all(Short::Files);
 }
 
 #[test]
 #[ignore = "only root may mount; `just disk-full`"]
-fn a_program_goes_on_when_its_disk_has_space_again() {
+fn a_program_continues_when_its_disk_has_space_again() {
     let _replay = Replay("disk_full::");
     fill_all(Short::Disk);
 }
@@ -159,7 +159,7 @@ fn a_saver_that_swallows_errors_is_found_out() {
 /// SQLite's own limit, which fails a transaction before anything of it is written; another program continues without
 /// it.
 #[test]
-fn a_program_goes_on_where_another_ran_out_of_pages() {
+fn a_program_continues_where_another_ran_out_of_pages() {
     let _replay = Replay("disk_full::");
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
     let mut sizes = 0;

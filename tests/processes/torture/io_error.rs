@@ -120,7 +120,7 @@ fn fail_everywhere(workloads: &[Workload], guard: Guard) -> Result<Came, (Bad, S
 }
 
 #[test]
-fn an_error_of_any_call_is_told_or_harmless() {
+fn an_error_of_any_call_is_reported_or_harmless() {
     let _replay = Replay("io_error::");
     if !strace::is_here() {
         return;

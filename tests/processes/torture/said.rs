@@ -23,7 +23,7 @@ pub(crate) enum Line {
     Saved { id: String, step: i64 },
     /// Questions were acknowledged.
     Asked { ids: Vec<String> },
-    /// A thread has come to its end.
+    /// A thread has ended.
     End { thread: String, state: Value },
     /// An error reached the caller.
     Failed { error: String },

@@ -12,10 +12,10 @@ use superstep_core::state::Json;
 
 use super::ending::drive;
 
-/// Answer questions of a thread, and go on
+/// Answer questions of a thread, and continue it
 ///
-/// An answer is JSON: a text has its quotes. It is checked against its question first; a wrong one is refused, and the
-/// question stays open.
+/// An answer is JSON: a text needs its quotes. If an answer does not fit its question, it is refused and the question
+/// stays open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep answer essays.db rust '\"accept\"'")]
 pub(crate) struct Answer {
@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     file: FileArgument,
     /// The thread
     thread: String,
-    /// The answer; with the id of its question, or the beginning or the end of that, where several are open
+    /// The answer; if several questions are open, with the id of its question, or the beginning or end of the id
     #[arg(required = true, value_name = "[ID=]JSON")]
     answers: Vec<String>,
 }
@@ -41,7 +41,7 @@ impl Answer {
         let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
         let asked = chosen.graph().thread(thread.clone());
         let request = match (&mut *answers, &*open) {
-            (_, []) => return Err(Failure::unusable(format!("thread {thread} asks nothing"))),
+            (_, []) => return Err(Failure::unusable(format!("thread {thread} has no open question"))),
             ([(None, answer)], [_]) => asked.answer(&*answer),
             (answers, open) => {
                 let by_id = answers.iter().map(|(id, answer)| Some(((*id)?, answer.clone())));
@@ -87,7 +87,7 @@ fn is_meant(id: InterruptId, digits: &str) -> bool {
 }
 
 fn which(open: &[AskRecord]) -> Failure {
-    Failure::unusable(format!("say with ID=JSON which question is answered; open are\n{}", list(open)))
+    Failure::unusable(format!("name the question with ID=JSON; open are\n{}", list(open)))
 }
 
 fn list(open: &[AskRecord]) -> String {

@@ -46,7 +46,7 @@ pub(super) async fn drive(
             Err(Failure::nothing(match is_left(chosen, &thread).await {
                 true => {
                     let resume = chosen.command("resume", &[thread.as_str()]);
-                    format!("{text}\nwhen that is mended: {resume}")
+                    format!("{text}\nwhen that is fixed: {resume}")
                 }
                 false => text,
             }))
@@ -115,7 +115,7 @@ pub(super) fn show(
         _ => "stopped".to_owned(),
     };
     page.line([span(NOTE, stopped), plain(at)]);
-    page.line([span(DIM, "  to go on: "), plain(chosen.command("resume", &[thread.as_str()]))]);
+    page.line([span(DIM, "  to continue: "), plain(chosen.command("resume", &[thread.as_str()]))]);
 }
 
 /// Removes the members of a schema that only machines need.

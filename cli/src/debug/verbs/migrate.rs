@@ -117,10 +117,11 @@ impl States {
     fn show(&self, page: &mut Page) {
         let (count, failures) = (self.threads.len(), self.failures());
         page.line(match failures {
-            0 => [span(GOOD, "fine"), plain(format!(": {} would go on", threads(count)))],
-            failures => {
-                [span(BAD, "not fine"), plain(format!(": {failures} of {} would not go on", threads(count)))]
-            }
+            0 => [span(GOOD, "fine"), plain(format!(": {} could continue", threads(count)))],
+            failures => [
+                span(BAD, "not fine"),
+                plain(format!(": {failures} of {} could not continue", threads(count))),
+            ],
         });
         for thread in &self.threads {
             let told = match (&thread.problem, &thread.changed) {
@@ -137,7 +138,10 @@ impl States {
         }
         if !self.unknown_graphs.is_empty() {
             let names = self.unknown_graphs.join(", ");
-            page.line([span(DIM, format!("not looked at: threads of {names}, which this program has not"))]);
+            page.line([span(
+                DIM,
+                format!("not checked: threads of {names}, which this program does not have"),
+            )]);
         }
     }
 }

@@ -13,18 +13,18 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::run::{self, AnyGraph, ThreadError, Unverified, WhyUnverified};
 
-/// Run what led to a checkpoint once more, from its journal, and compare it with what is stored
+/// Repeat the steps up to a checkpoint from the journal, and compare the results
 ///
-/// Nothing live happens and nothing is written: effects have their recorded outcomes, questions their recorded answers.
-/// Exits with 1 where something comes out otherwise, and tells the first thing that does.
+/// Nothing is called live and nothing is written: effects have their recorded outcomes, questions their recorded
+/// answers. If a superstep differs, prints the first difference and exits with 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep replay essays.db rust --after rust@2")]
 pub(crate) struct Replay {
     #[command(flatten)]
     file: FileArgument,
-    /// The checkpoint up to which is replayed
+    /// The last checkpoint to replay
     checkpoint: String,
-    /// Only what came after this checkpoint, which is one of those that led there
+    /// Replay only the steps after this earlier checkpoint
     #[arg(long, value_name = "CHECKPOINT")]
     after: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Answer for Replayed {
                 }
                 WhyUnverified::Pruned => "what it began with was pruned".to_owned(),
                 WhyUnverified::Subgraph => "the thread of its subgraph was deleted".to_owned(),
-                _ => "nobody knows why".to_owned(),
+                _ => "for an unknown reason".to_owned(),
             };
             page.line([
                 span(DIM, "not verified: "),

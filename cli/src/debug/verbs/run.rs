@@ -15,9 +15,9 @@ use crate::file::FileArgument;
 
 /// Run a thread on an input
 ///
-/// The input is an object of the state's fields, each of which goes through its reducer; for a flow, its input. Without
-/// one nothing is written before the graph runs. A thread that is new begins; unfinished work of one that is there is
-/// discarded.
+/// The input is an object of fields of the state, each of which goes through its reducer; for a flow, its input. Without
+/// an input nothing is written before the graph runs. The thread is created if it does not exist; otherwise its
+/// unfinished work is discarded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep run essays.db rust '{\"topic\": \"Rust\"}'")]
 pub(crate) struct Run {
@@ -27,7 +27,7 @@ pub(crate) struct Run {
     thread: String,
     /// The input as JSON; `-` reads it from the standard input
     input: Option<String>,
-    /// The graph, for a new thread where there are several
+    /// The graph of a new thread, if the program has several
     #[arg(long)]
     graph: Option<String>,
 }
@@ -65,10 +65,10 @@ impl Run {
     }
 }
 
-/// Go on with what a thread has left to do
+/// Continue the unfinished work of a thread
 ///
-/// After a crash, a failure, a breakpoint, a limit or a cancellation. What has finished does not run again, and effects
-/// that succeeded are not repeated.
+/// Continues after a crash, a failure, a breakpoint, a limit or a cancellation. Finished tasks do not run again, and
+/// effects that succeeded are not repeated.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep resume essays.db rust")]
 pub(crate) struct Resume {
@@ -91,9 +91,9 @@ impl Resume {
     }
 }
 
-/// Run on from a checkpoint once more, on a new branch of its thread
+/// Run again from a checkpoint, on a new branch of its thread
 ///
-/// All effects happen again, and all questions are asked again. What came after the checkpoint stays as it is.
+/// All effects happen again, and all questions are asked again. Later checkpoints do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep rerun essays.db rust@3")]
 pub(crate) struct Rerun {

@@ -21,9 +21,9 @@ use super::ending::{exit, show};
 
 /// Follow a thread while it runs, in this process or another
 ///
-/// Tells what is stored: each task once it has finished, failed or asked. Ends when the run has ended, with the exit
-/// code that the run would have, and at an edit or a branch behind which nothing is next. The end of a run that was
-/// killed or cancelled is not stored, and is waited for.
+/// Prints stored events: a task appears when it has finished, failed or asked. Ends with the run, with the exit code of
+/// the run, or at an edit or a branch after which nothing is next. The end of a run that was killed or cancelled is not
+/// stored: `tail` waits for the run that continues it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep tail essays.db rust --from start")]
 pub(crate) struct Tail {
@@ -31,19 +31,19 @@ pub(crate) struct Tail {
     file: FileArgument,
     /// The thread
     thread: String,
-    /// What is told first
+    /// The events to print first
     #[arg(long, value_enum, default_value_t = From::Now)]
     from: From,
-    /// Go on with the runs that follow, until Ctrl-C
+    /// Continue with later runs, until Ctrl-C
     #[arg(long)]
     forever: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum From {
-    /// What is on top of the latest checkpoint
+    /// Events since the latest checkpoint
     Now,
-    /// Everything that ever happened on the thread
+    /// All events of the thread
     Start,
 }
 

@@ -78,8 +78,8 @@ pub(super) fn edit(
             }
             Ok(AsNode { checkpoint: edited, carried: carrier.carried, pending: true })
         }
-        Edited::Superstep { tasks, changes, frontier, anew } => {
-            for after in frontier.tasks.iter().filter(|_| anew) {
+        Edited::Superstep { tasks, changes, frontier, added } => {
+            for after in frontier.tasks.iter().filter(|_| added) {
                 let same = |before: &&NextTask| {
                     before.node == after.node
                         && before.cause.each() == after.cause.each()
@@ -101,7 +101,7 @@ fn refused(error: CannotEditAs) -> Failure {
         CannotEditAs::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
             let nodes: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
             Failure::unusable(format!(
-                "there is no edit as {}: it is no node; the graph's nodes are {}",
+                "there is no edit as {}: it is not a node; the graph's nodes are {}",
                 called(&node),
                 nodes.join(", ")
             ))

@@ -58,7 +58,7 @@ fn s0_146_a_question_is_answered_verified_and_traced_offline() {
 }
 
 #[test]
-fn s0_098_a_second_process_goes_on_with_the_conversation_and_compacts_it() {
+fn s0_098_a_second_process_continues_with_the_conversation_and_compacts_it() {
     let bench = Bench::new();
     for turn in 1..=3 {
         assert_eq!(bench.json(&[QUESTION, "--thread", "days"], &[])["turn"], turn);
@@ -126,14 +126,14 @@ fn a_response_that_has_no_answer_is_not_said_to_be_verified() {
 
 /// It used to be reported as refused, `"verified": false`, although no judge had refused it.
 #[test]
-fn a_response_that_nobody_could_judge_is_not_said_to_be_refused() {
+fn a_response_that_could_not_be_judged_is_not_reported_as_refused() {
     let bench = Bench::new();
     bench.write(
         "script.json",
         &script("Five.", &[json!({ "say": "no judgement" }), json!({ "say": "none" })]),
     );
     let output = bench.run(&[QUESTION, "--model", "script:script.json"], &[]);
-    assert_eq!(output.status.code(), Some(3), "nobody accepted it: {}", complaint(&output));
+    assert_eq!(output.status.code(), Some(3), "it was not accepted: {}", complaint(&output));
     let said = printed(&output);
     let line = said.lines().find(|line| line.starts_with("not judged: ")).expect("a line that says so");
     assert!(!line.ends_with([' ', '.']), "{line:?}");
@@ -144,7 +144,7 @@ fn a_response_that_nobody_could_judge_is_not_said_to_be_refused() {
     assert_eq!(format!("not judged: {}", json["reason"].as_str().expect("a reason")), line);
 
     let output = bench.run(&[QUESTION, "--model", "script:script.json"], &[("ENABLE_VERIFICATION", "false")]);
-    assert_eq!(output.status.code(), Some(0), "nobody was to judge it: {}", complaint(&output));
+    assert_eq!(output.status.code(), Some(0), "it needs no judge: {}", complaint(&output));
     assert!(printed(&output).contains("\nnot checked\n"), "{}", printed(&output));
 }
 
@@ -249,7 +249,7 @@ fn settings_come_from_a_file_from_dotenv_and_from_the_environment_and_are_printe
     let output = bench.run(&["Why?", "--config", "bad.toml"], &[]);
     let said = complaint(&output);
     assert!(
-        said.contains("`compaction_treshold` in bad.toml is no setting; there are enable_context"),
+        said.contains("`compaction_treshold` in bad.toml is not a setting; the settings are enable_context"),
         "{said}"
     );
 }
@@ -262,7 +262,7 @@ fn wrong_arguments_are_said_to_be() {
         (&["--resume"], 2, "--thread"),
         (&["--resume", "--thread", "none"], 1, "thread none has never run"),
         (&[" "], 2, "it is blank"),
-        (&["Why?", "--profile", "half"], 2, "`half` is no profile; say development, canary or full"),
+        (&["Why?", "--profile", "half"], 2, "`half` is not a profile; use development, canary or full"),
         (&["Why?", "--config", "none.toml"], 1, "the settings in none.toml cannot be read"),
     ] {
         let output = bench.run(arguments, &[]);

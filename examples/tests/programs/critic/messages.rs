@@ -48,7 +48,7 @@ fn s3_022_to_024_the_instructions_say_what_to_look_at_what_to_look_up_and_what_t
 }
 
 #[tokio::test]
-async fn s3_018_and_058_the_model_is_told_of_the_tool_in_each_request_and_of_no_other() {
+async fn s3_018_and_058_the_model_gets_the_tool_in_each_request_and_no_other() {
     let (desk, model) = (Desk::new().await, searching(3));
     desk.state(&model).await;
     let requests = model.requests();
@@ -92,7 +92,7 @@ async fn s3_028_030_033_and_056_the_whole_conversation_is_sent_each_time() {
     assert_eq!(kinds(&requests[1].messages), ["human", "ai", "tool"]);
     assert_eq!(kinds(&requests[2].messages), ["human", "ai", "tool", "ai", "tool"]);
     assert_eq!(kinds(&state.messages), ["human", "ai", "tool", "ai", "tool", "ai"]);
-    // Each goes on where the one before ended.
+    // Each continues where the previous one ended.
     for (earlier, later) in requests.iter().zip(&requests[1..]) {
         assert_eq!(later.messages[..earlier.messages.len()], earlier.messages[..]);
     }

@@ -5,7 +5,7 @@ use superstep::checkpoint::MemorySaver;
 use super::*;
 
 #[tokio::test]
-async fn a_critique_that_failed_between_turns_goes_on_and_pays_for_no_reply_twice() {
+async fn a_critique_that_failed_between_turns_continues_and_pays_for_no_reply_twice() {
     let desk = Desk::new().await;
     let busy = ModelError::Overloaded { reason: "busy".into(), retry_after: None };
     let model = Scripted::new()

@@ -133,7 +133,7 @@ async fn s3_070_a_search_that_is_refused_as_the_model_asked_wrongly_never_ends_t
 }
 
 #[tokio::test]
-async fn s3_070_a_tool_that_fails_is_told_of_and_the_critique_goes_on_unless_it_is_to_halt() {
+async fn s3_070_a_tool_that_fails_is_reported_and_the_critique_continues_unless_it_is_to_halt() {
     let desk = Desk::broken().await;
     let reason = "Error searching knowledge base: could not embed: ";
     let model = searching(1);

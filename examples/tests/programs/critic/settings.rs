@@ -16,7 +16,7 @@ fn settings(variables: &[(&str, &str)]) -> Result<CriticSettings, SettingError> 
 }
 
 #[test]
-fn s3_027_043_044_and_059_to_062_what_nobody_sets_has_the_defaults_of_the_seed() {
+fn s3_027_043_044_and_059_to_062_unset_values_have_the_defaults_of_the_seed() {
     let defaults = settings(&[]).unwrap();
     assert_eq!(defaults, CriticSettings::default());
     assert_eq!(defaults.model, ModelName::OpenAi("gpt-4.1".into()));

@@ -16,12 +16,12 @@ struct Mail {
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_can_go_on() {
+async fn a_run_that_is_cancelled_can_continue() {
     // From here on the signal does not end the process.
     let mut signal = Box::pin(tokio::signal::ctrl_c());
     tokio::select! {
         biased;
-        _ = &mut signal => unreachable!("nobody has sent it"),
+        _ = &mut signal => unreachable!("no signal was sent"),
         () = std::future::ready(()) => {}
     }
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ async fn a_run_that_is_cancelled_can_go_on() {
         assert!(sent.unwrap().success());
     };
     let (told, ()) = tokio::join!(debug(&["run", "t"]), press);
-    let said = "     1  write\ncancelled at step 1\n  to go on: mails debug resume t\n";
+    let said = "     1  write\ncancelled at step 1\n  to continue: mails debug resume t\n";
     assert_eq!(told, (Exit::Cancelled, said.into(), String::new()));
 
     patient.store(false, Ordering::Relaxed);

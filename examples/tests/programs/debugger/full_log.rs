@@ -6,7 +6,7 @@ use super::Recorded;
 
 /// A disk that is full of logs stops no run: its supersteps are stored, and the exit code shows that output is lost.
 #[test]
-fn a_run_whose_log_cannot_be_written_goes_on() {
+fn a_run_whose_log_cannot_be_written_continues() {
     for json in [&[][..], &["--json"]] {
         let recorded = Recorded::review();
         let untold = |arguments: &[&str]| {

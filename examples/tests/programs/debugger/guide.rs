@@ -36,7 +36,7 @@ fn of_example(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     let mut program = Command::new(example("opening_hours"));
     let run = program.current_dir(folder).args(arguments).output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    (run.status.code().expect("nobody kills it"), text(run.stdout), text(run.stderr))
+    (run.status.code().expect("it is not killed"), text(run.stdout), text(run.stderr))
 }
 
 /// Runs `superstep` within this process, which is in another folder: so paths of files in `folder` are made absolute,
@@ -66,7 +66,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// The page with the current output of the commands.
-fn told_anew(page: &str, folder: &Path) -> String {
+fn print_again(page: &str, folder: &Path) -> String {
     let mut told = String::new();
     let mut in_block = false;
     for line in page.lines() {
@@ -106,7 +106,7 @@ fn numbered(text: &str) -> String {
 fn every_command_of_the_page_says_what_the_page_says() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = fs::read_to_string(PAGE).expect("the page");
-    let now = told_anew(&page, folder.path());
+    let now = print_again(&page, folder.path());
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         return fs::write(PAGE, &now).expect("the page is ours");
     }

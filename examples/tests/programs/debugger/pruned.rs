@@ -3,7 +3,7 @@
 use super::Recorded;
 
 #[test]
-fn what_is_left_is_verified_and_nothing_goes_on_from_where_it_was_cut() {
+fn what_is_left_is_verified_and_nothing_continues_from_where_it_was_cut() {
     let recorded = Recorded::opening_hours();
     let asked = |words: &[&str]| recorded.debug(words);
     let state = asked(&["show", "visit", "."]).out;

@@ -6,7 +6,7 @@ use super::Said;
 use crate::example;
 
 #[test]
-fn arguments_that_nobody_knows_are_answered_with_the_usage() {
+fn unknown_arguments_are_answered_with_the_usage() {
     for name in ["dynamic", "flow", "hello", "opening_hours", "reducers", "review", "time_travel"] {
         let folder = tempfile::tempdir().unwrap();
         let says = |argument: &str| {

@@ -75,7 +75,7 @@ fn what_reads_says_the_same_with_and_without_the_types() {
 }
 
 #[test]
-fn what_writes_leaves_threads_that_go_on() {
+fn verbs_that_write_leave_threads_that_continue() {
     for recorded in Recorded::all() {
         let debug = |words: &[&str]| {
             let said = recorded.debug(words);
@@ -130,7 +130,7 @@ fn a_thread_runs_from_its_input_to_its_end() {
 
 /// The same file, while a program that halts in the middle of a run has it open, and after it was killed.
 #[test]
-fn a_run_that_stands_still_and_is_killed_is_looked_into_and_goes_on() {
+fn a_run_that_stands_still_and_is_killed_is_looked_into_and_continues() {
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
 

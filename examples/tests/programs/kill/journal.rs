@@ -72,7 +72,7 @@ fn a_replay_notices_that_the_journal_of_a_superstep_is_gone() {
     in_runtime(async { long::to_the_end(&long::thread_in(&whole).await).await });
     for table in ["effect", "ask"] {
         let db = folder.path().join(format!("{table}.db"));
-        std::fs::copy(&whole, &db).expect("nobody has it open");
+        std::fs::copy(&whole, &db).expect("no program has it open");
         let base = "SELECT base FROM ask ORDER BY base LIMIT 1 OFFSET 50";
         let gone = open(&db).execute(&format!("DELETE FROM {table} WHERE base = ({base})"), []);
         assert!(gone.expect("it is there") > 0);
@@ -102,7 +102,7 @@ fn the_check_notices_what_a_barrier_has_left_behind() {
         ("ask", "UPDATE ask SET answer = NULL WHERE id = (SELECT id FROM ask LIMIT 1 OFFSET 50)"),
     ] {
         let db = folder.path().join(format!("{table}.db"));
-        std::fs::copy(&whole, &db).expect("nobody has it open");
+        std::fs::copy(&whole, &db).expect("no program has it open");
         assert_eq!(open(&db).execute(left, []).expect("a row"), 1, "{table}");
         let told = Rows::read(&db).check_bounded().expect_err("something is left behind");
         assert!(told.starts_with("1 rows "), "{table}: {told}");
@@ -281,7 +281,7 @@ fn assert_happened_once_but(unknown: usize, db: &Path) {
 fn check_that_retention_takes_it(db: &Path) {
     let turns = TURNS / 10;
     let retention = Retention::new().keep_last(turns * STEPS);
-    maintenance::prune(db, &retention, Duration::from_secs(300)).expect("nobody writes");
+    maintenance::prune(db, &retention, Duration::from_secs(300)).expect("there is no other writer");
     let rows = Rows::read(db);
     assert_eq!((rows.effects, rows.asks), (turns * EFFECTS, turns), "{rows:?}");
     assert_eq!((rows.unsettled, rows.lost), (0, 0), "{rows:?}");

@@ -29,7 +29,7 @@ fn an_item_in_the_middle_does_not_shift_the_rest() {
 }
 
 #[test]
-fn items_with_ids_are_told_apart_by_them() {
+fn items_with_ids_are_distinguished_by_them() {
     let from = json!([{"id": 1, "x": 1}, {"id": 2, "x": 2}, {"id": 3, "x": 3}]);
     let to = json!([{"id": 3, "x": 3}, {"id": "n", "x": 0}, {"id": 1, "x": 5}]);
     assert_eq!(
@@ -39,7 +39,7 @@ fn items_with_ids_are_told_apart_by_them() {
 }
 
 #[test]
-fn items_that_share_an_id_are_told_apart_by_what_they_are() {
+fn items_that_share_an_id_are_distinguished_by_what_they_are() {
     let from = json!([{"id": 1}, {"id": 1, "x": 0}]);
     assert_eq!(lines(&from, &json!([{"id": 1, "x": 0}])), ["- [0] {\"id\":1}"]);
 }

@@ -98,7 +98,7 @@ fn fields_have_the_names_of_today() {
 }
 
 #[test]
-fn an_operation_that_does_not_fit_is_told_with_its_field() {
+fn an_operation_that_does_not_fit_is_reported_with_its_field() {
     let steps = past(&[vec![("a", vec![Op::Set(text(&json!(1))), Op::Extend(text(&json!([1])))])]]);
     let mut walk = Walk::under(Arc::clone(&steps[0].schema));
     walk.step(&steps[1]).unwrap();

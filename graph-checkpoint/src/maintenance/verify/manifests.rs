@@ -36,7 +36,7 @@ impl Check<'_> {
         for kept in &decoded.frontier.kept {
             if !matches!(CheckpointRow::seq_of(self.connection, kept.checkpoint), Ok(Some(_))) {
                 let lack = format!(
-                    "checkpoint {}, where subgraph {} goes on, is missing or damaged",
+                    "checkpoint {}, from which subgraph {} continues, is missing or damaged",
                     kept.checkpoint, kept.key
                 );
                 self.found("checkpoint", seq, seq, lack);

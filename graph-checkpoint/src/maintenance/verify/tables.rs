@@ -146,7 +146,7 @@ impl Check<'_> {
             .map(|(seq, _)| *seq)
             .collect();
         for seq in lost {
-            self.found("checkpoint", seq, seq, "it is not in the locator: nobody finds it by its id");
+            self.found("checkpoint", seq, seq, "it is not in the locator, so it cannot be found by its id");
         }
     }
 

@@ -58,7 +58,7 @@ fn a_sound_document_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_forged_document_is_told_from_a_sound_one() {
+fn a_forged_document_is_distinguished_from_a_sound_one() {
     let id = |at: usize| sound().checkpoints[at].checkpoint.id;
     let no_threads = said_of(|document| document.threads.clear());
     assert_eq!(no_threads, "there is no thread");

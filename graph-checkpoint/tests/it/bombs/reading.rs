@@ -54,7 +54,7 @@ pub(crate) struct Told {
     pub(crate) idle: u64,
 }
 
-/// Which bomb the process is to read, if it is one that reads bombs.
+/// The bomb that the process reads, if it is a reader of bombs.
 const BOMB: &str = "SUPERSTEP_BOMB";
 
 /// Reads a bomb in another process.

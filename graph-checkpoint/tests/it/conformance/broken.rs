@@ -335,7 +335,7 @@ impl Around for Broken {
                 Ok(Committed::Outrun(told))
             }
             (Defect::AdoptsTheHead, Ok(Committed::Adopt(_))) => {
-                Ok(Committed::Adopt(Box::new(self.head(&thread).await?.expect("somebody has won"))))
+                Ok(Committed::Adopt(Box::new(self.head(&thread).await?.expect("one of them has won"))))
             }
             (Defect::AdoptsAnotherRun, Ok(Committed::Conflict { head: Some(head) })) => {
                 let head = self.inner.read(&thread, At::Id(head)).await?.expect("it is the head");

@@ -71,7 +71,7 @@ const NOTICED: [(Defect, &[&str]); 57] = [
     ),
     (
         Defect::OutcomesAreQueued,
-        &["crash.an_outcome_is_there_when_it_is_told", "effects.the_first_success_counts"],
+        &["crash.an_outcome_is_stored_when_end_effect_returns", "effects.the_first_success_counts"],
     ),
     (Defect::HeadsAreCached, &["sharing.both_see_what_is_committed"]),
     (Defect::LargeValuesRefused, &["values.large_values_come_back"]),
@@ -81,12 +81,15 @@ const NOTICED: [(Defect, &[&str]); 57] = [
     (
         Defect::CommitsOverlook,
         &[
-            "outrun.an_unknown_result_is_told",
-            "outrun.an_unknown_effect_is_told",
+            "outrun.an_unknown_result_is_reported",
+            "outrun.an_unknown_effect_is_reported",
             "races.a_commit_and_an_effect",
         ],
     ),
-    (Defect::OutrunTellsNothing, &["outrun.an_unknown_result_is_told", "outrun.results_of_another_program"]),
+    (
+        Defect::OutrunTellsNothing,
+        &["outrun.an_unknown_result_is_reported", "outrun.results_of_another_program"],
+    ),
     (Defect::CheckThenAcquire, &["leases.one_of_many_acquires", "leases.one_of_many_takes_over"]),
     (Defect::FencesRepeat, &["leases.numbers_only_grow"]),
     (
@@ -107,7 +110,10 @@ const NOTICED: [(Defect, &[&str]); 57] = [
     (Defect::KnownIsAlwaysTheHead, &["load.known_is_not_read_again"]),
     (Defect::PagesRepeatTheLast, &["threads.come_in_pages"]),
     (Defect::PanicsWithoutLimit, &["history.limit_counts_from_the_newest"]),
-    (Defect::MarksStandStill, &["watch.a_change_before_it_is_told", "watch.every_kind_of_change_is_told"]),
+    (
+        Defect::MarksStandStill,
+        &["watch.an_earlier_change_is_reported", "watch.every_kind_of_change_is_reported"],
+    ),
 ];
 
 #[test]

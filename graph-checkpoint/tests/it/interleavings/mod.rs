@@ -33,18 +33,18 @@ fn fails<L: Line>() -> bool {
 }
 
 #[test]
-fn every_job_is_done_once_and_everyone_is_told() {
+fn every_job_is_done_once_and_every_caller_is_notified() {
     shuttle::check_random(Office::<JobQueue<office::Job>>::day, schedules());
 }
 
 #[test]
-fn a_queue_that_notifies_before_it_takes_a_job_leaves_somebody_waiting() {
+fn a_queue_that_notifies_before_it_takes_a_job_leaves_a_caller_waiting() {
     assert!(fails::<office::NotifiesFirst>());
 }
 
 #[test]
-fn a_caller_who_leaves_a_job_behind_and_rouses_nobody_leaves_somebody_waiting() {
-    assert!(fails::<office::RousesNobody>());
+fn a_cancelled_caller_that_wakes_no_other_leaves_one_waiting() {
+    assert!(fails::<office::WakesNoOther>());
 }
 
 #[test]

@@ -63,9 +63,9 @@ impl Line for NotifiesFirst {
 }
 
 /// Leaves jobs that it could not run where the writer does not look.
-pub(crate) struct RousesNobody(JobQueue<Job>);
+pub(crate) struct WakesNoOther(JobQueue<Job>);
 
-impl Line for RousesNobody {
+impl Line for WakesNoOther {
     fn new() -> Self {
         Self(JobQueue::new())
     }
@@ -123,7 +123,7 @@ impl<L: Line> Office<L> {
         callers.into_iter().for_each(|caller| caller.join().expect("it was answered"));
         office.line.queue().close();
         assert_eq!(writer.join().expect("it ends when there is no more"), [JOBS; CALLERS]);
-        assert!(!office.line.queue().is_unsettled(), "somebody still waits for what nobody waits for");
+        assert!(!office.line.queue().is_unsettled(), "the queue still counts a waiting job");
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {

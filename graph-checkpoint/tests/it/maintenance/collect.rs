@@ -13,7 +13,7 @@ use crate::material::*;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 #[test]
-fn what_nobody_needs_is_told_and_then_goes_and_nothing_else() {
+fn unreferenced_data_is_counted_and_then_deleted_and_nothing_else() {
     run(async {
         let file = written().await;
         let saver = open(&file.path).await;
@@ -123,7 +123,7 @@ fn free_pages_go_back_while_programs_have_the_file_open() {
 }
 
 #[test]
-fn somebody_who_writes_for_long_is_told_of_and_a_reader_only_delays_the_end() {
+fn a_long_write_is_an_error_and_a_reader_only_delays_the_end() {
     run(async {
         let file = written().await;
         let other = Connection::open(&file.path).unwrap();

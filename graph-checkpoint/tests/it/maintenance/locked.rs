@@ -196,7 +196,7 @@ fn writers_wait_for_each_other() {
 }
 
 #[test]
-fn who_waits_too_long_is_told_that_the_store_is_busy() {
+fn a_writer_that_waits_too_long_gets_a_busy_error() {
     each(&WRITERS, SHORT, |name, was_busy| assert!(was_busy, "{name} did not need the lock"));
     let told = StoreError::Busy.to_string();
     assert_eq!(
@@ -206,7 +206,7 @@ fn who_waits_too_long_is_told_that_the_store_is_busy() {
 }
 
 #[test]
-fn readers_wait_for_nobody() {
+fn readers_never_wait() {
     each(&READERS, SHORT, |name, was_busy| assert!(!was_busy, "{name} waited for a writer"));
 }
 

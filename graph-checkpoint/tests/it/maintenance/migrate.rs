@@ -9,7 +9,7 @@ use super::written::written_of;
 use crate::material::*;
 
 #[test]
-fn what_would_be_done_is_told_and_then_done() {
+fn an_upgrade_is_reported_and_then_done() {
     run(async {
         let file = written_of(15).await;
         let set = |sql: &str| Connection::open(&file.path).unwrap().execute_batch(sql).unwrap();

@@ -138,7 +138,7 @@ async fn line(saver: &Saver, count: usize) -> Vec<Checkpoint> {
 }
 
 #[test]
-fn the_past_ends_where_it_was_pruned_and_nothing_goes_on_from_there() {
+fn the_past_ends_where_it_was_pruned_and_nothing_continues_from_there() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
@@ -173,7 +173,7 @@ fn the_past_ends_where_it_was_pruned_and_nothing_goes_on_from_there() {
 
 /// Another program prunes while this one has versions and heads in its memory.
 #[test]
-fn a_running_program_goes_on_beside_a_pruning() {
+fn a_running_program_continues_beside_a_pruning() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");

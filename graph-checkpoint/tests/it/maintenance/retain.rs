@@ -123,7 +123,7 @@ fn it_looks_every_so_many_steps_while_threads_run() {
             assert_eq!(list.len(), 240, "{name}");
         }
         for look in 0.. {
-            assert!(look < 100_000, "nobody has made a pass");
+            assert!(look < 100_000, "no pass was made");
             if saver.retained().unwrap().passes > 0 {
                 break;
             }

@@ -11,7 +11,7 @@ fn sum(usage: &Usage) -> u64 {
 }
 
 #[test]
-fn every_byte_is_somebodys() {
+fn every_byte_is_counted_once() {
     run(async {
         let file = written().await;
         let usage = maintenance::usage(&file.path).unwrap();

@@ -37,7 +37,7 @@ const DAMAGED: &[Case] = &[
         "UPDATE locator SET seq = 6 WHERE seq = 5",
         &[
             ("locator", None, None, "it names checkpoint row 6, which is another one"),
-            ("checkpoint", Some(5), Some("t"), "it is not in the locator: nobody finds it by its id"),
+            ("checkpoint", Some(5), Some("t"), "it is not in the locator, so it cannot be found by its id"),
         ],
     ),
     ("UPDATE pending SET text = replace(text, '1', '2')", &[("pending", Some(1), Some("t"), SUM)]),
@@ -83,7 +83,7 @@ const MISSING: &[Case] = &[
     ),
     (
         "DELETE FROM locator WHERE seq = 5",
-        &[("checkpoint", Some(5), Some("t"), "it is not in the locator: nobody finds it by its id")],
+        &[("checkpoint", Some(5), Some("t"), "it is not in the locator, so it cannot be found by its id")],
     ),
     (
         "DELETE FROM body",
@@ -162,7 +162,7 @@ fn what_many_rows_name_is_found_with_all_of_them() {
 }
 
 #[test]
-fn a_sound_file_is_counted_and_what_nobody_uses_is_said() {
+fn a_sound_file_is_counted_and_unused_data_is_reported() {
     run(async {
         let file = written().await;
         let verified = maintenance::verify(&file.path).unwrap();
@@ -206,7 +206,7 @@ fn rows_that_do_not_fit_together_are_found() {
 }
 
 #[test]
-fn what_sqlite_itself_finds_is_told() {
+fn what_sqlite_itself_finds_is_reported() {
     run(async {
         let file = written().await;
         let root = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'ask_open'";

@@ -155,7 +155,7 @@ fn without_the_fence_a_zombie_writes_on() {
 }
 
 #[test]
-fn a_lease_that_is_over_stays_until_somebody_wants_it() {
+fn an_expired_lease_stays_until_another_claim() {
     on_every_saver_at(async |saver, clock| {
         let first = advance(&saver, "t", None, []).await;
         let lease = acquired(&saver, "slow").await;
@@ -181,7 +181,7 @@ fn a_broken_lease_is_lost() {
 }
 
 #[test]
-fn a_deleted_thread_is_nobodys() {
+fn a_deleted_thread_has_no_lease() {
     on_every_saver_at(async |saver, _| {
         advance(&saver, "t", None, []).await;
         let lease = acquired(&saver, "one").await;

@@ -203,7 +203,7 @@ fn a_file_that_is_removed_or_replaced_is_noticed_at_the_next_commit() {
             let first = advance(&saver, "t", None, [set(0, "1")]).await;
             let next = step(Some(&first), [set(0, "2")]);
             let expected = format!(
-                "the store failed: {} was removed or replaced while it was open, and what was written since is lost: \
+                "the store failed: {} was removed or replaced while it was open, and later writes are lost: \
                  put the file back, or open the saver again",
                 path.display()
             );

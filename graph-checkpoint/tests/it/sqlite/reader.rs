@@ -47,7 +47,7 @@ fn a_file_is_read_while_it_is_written() {
 }
 
 #[test]
-fn a_file_that_nobody_has_open_is_read_and_nothing_is_left_beside_it() {
+fn a_file_that_is_not_open_is_read_and_nothing_is_left_beside_it() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a 100% é?.db");
@@ -60,7 +60,7 @@ fn a_file_that_nobody_has_open_is_read_and_nothing_is_left_beside_it() {
 
         let saver = open(&path).await;
         let second = advance(&saver, "t", Some(&first), [set(0, "2")]).await;
-        assert_eq!(head_of(&reader), second, "somebody has begun to write to it");
+        assert_eq!(head_of(&reader), second, "a writer has begun to write to it");
         let third = advance(&saver, "t", Some(&second), []).await;
         drop((reader, saver));
         assert_eq!(head_of(&SqliteReader::open(&path).unwrap()), third);

@@ -166,7 +166,7 @@ fn resume(topology: &Topology, step: i64, nodes: &[&str], finished: Vec<(u32, Ta
 }
 
 fn begin(restored: Restored) -> Line {
-    Event::Begin(Begin::Resume(restored)).into()
+    Event::Begin(Begin::Resume(restored.into())).into()
 }
 
 fn number(task: u32) -> TaskNumber {

@@ -48,7 +48,7 @@ enum Phase {
 /// The result of an attempt.
 pub(crate) enum End {
     /// The node finished, with its targets or the error of the routing.
-    Finished { done: Done, targets: Result<Targets, NodeError> },
+    Finished { done: Done, targets: Result<Targets, Box<NodeError>> },
     /// The node waits for answers.
     Paused(Vec<AskRecord>),
     /// The attempt failed.
@@ -102,7 +102,6 @@ impl Attempt {
             // A revoked attempt is never polled again; its owner drops it.
             return Poll::Pending;
         }
-        let code = program.node(self.node);
         if let Some(wait) = &mut self.wait {
             ready!(wait.as_mut().poll(context));
             self.wait = None;
@@ -110,34 +109,8 @@ impl Attempt {
         if let Some(sink) = cell.run.sink.as_ref().filter(|_| !cell.run.is_revoked()) {
             ready!(sink.poll_room(context));
         }
-        if let Phase::Ready(task) = &mut self.phase {
-            let task = task.take().expect("a task is started once");
-            let start = match &self.failure {
-                None => code.code.as_ref(),
-                Some(_) => code.handler.as_ref().map(|handler| &handler.code),
-            };
-            let start = start.expect("only nodes with code are run");
-            let started = match (&code.policy.cache, &cell.run.cache, &self.failure) {
-                (Some(policy), Some(store), None) => {
-                    caught(|| cached::start(policy, store, program, self.node, task))
-                }
-                _ => caught(|| start.start(task)),
-            };
-            match started {
-                Ok(running) => {
-                    // The time limit of an attempt begins with the attempt, not with its planning.
-                    if self.failure.is_none() {
-                        self.timers = Timers::of(&code.policy, cell);
-                    }
-                    self.phase = Phase::Running(running);
-                }
-                Err(panic) => {
-                    return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)));
-                }
-            }
-        }
-        let running = match &mut self.phase {
-            Phase::Running(running) => running,
+        match &mut self.phase {
+            Phase::Ready(_) | Phase::Running(_) => {}
             Phase::Routing(done) => {
                 let done = done.take().expect("a future is not polled after it ended");
                 return Poll::Ready(self.map(program, *done, current));
@@ -149,12 +122,11 @@ impl Attempt {
                 }
                 return Poll::Ready(timed_out(timeout.take().expect("its time was over")));
             }
-            Phase::Ready(_) => unreachable!("started above"),
-        };
+        }
         if let Some(timers) = &self.timers {
             timers.before_poll(cell);
         }
-        let polled = match caught(|| running.as_mut().poll(context)) {
+        let polled = match caught(|| self.poll_node(program, cell, context)) {
             Err(panic) => return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic))),
             Ok(polled) => polled,
         };
@@ -192,6 +164,37 @@ impl Attempt {
         self.poll(program, cell, context, current)
     }
 
+    /// Polls the node's code, or that of its error handler, which it starts at the first poll.
+    fn poll_node(
+        &mut self,
+        program: &Program,
+        cell: &TaskCell,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Done, NodeError>> {
+        if let Phase::Ready(task) = &mut self.phase {
+            let task = task.take().expect("a task is started once");
+            let code = program.node(self.node);
+            let start = match &self.failure {
+                None => code.code.as_ref(),
+                Some(_) => code.handler.as_ref().map(|handler| &handler.code),
+            };
+            let start = start.expect("only nodes with code are run");
+            let running = match (&code.policy.cache, &cell.run.cache, &self.failure) {
+                (Some(policy), Some(store), None) => cached::start(policy, store, program, self.node, task),
+                _ => start.start(task),
+            };
+            // The time limit of an attempt begins with the attempt, not with its planning.
+            if self.failure.is_none() {
+                self.timers = Timers::of(&code.policy, cell);
+            }
+            self.phase = Phase::Running(running);
+        }
+        match &mut self.phase {
+            Phase::Running(running) => running.as_mut().poll(context),
+            _ => unreachable!("started above"),
+        }
+    }
+
     /// Returns `true` if the attempt is a running subgraph. A subgraph is notified when its attempt is over, and
     /// then ends with the results of its own tasks; any other attempt is dropped.
     pub(crate) fn stops_by_itself(&self, program: &Program) -> bool {
@@ -213,11 +216,14 @@ impl Attempt {
     }
 
     fn finish(&self, program: &Program, mut done: Done, current: Option<&mut CurrentState>) -> End {
-        match caught(|| self.log(program.node(self.node), &mut done)) {
-            Ok(Ok(())) => self.map(program, done, current),
-            Ok(Err(error)) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
-            Err(panic) => End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)),
+        if self.logged || self.failure.is_some() {
+            match caught(|| self.log(program.node(self.node), &mut done)) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
+                Err(panic) => return End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)),
+            }
         }
+        self.map(program, done, current)
     }
 
     /// Adds the forms in which a result is stored.
@@ -248,7 +254,8 @@ impl Attempt {
         }
         let targets =
             caught(|| self.targets(program, &mut done, current)).unwrap_or_else(|panic| Err(panic.into()));
-        let targets = targets.map_err(|error| NodeError::new(NodeErrorKind::Routing, error.into_source()));
+        let targets =
+            targets.map_err(|error| Box::new(NodeError::new(NodeErrorKind::Routing, error.into_source())));
         End::Finished { done, targets }
     }
 
@@ -295,7 +302,9 @@ impl Attempt {
 impl Drop for Attempt {
     /// Drops the node's future, also that of an abandoned attempt, and catches its panic.
     fn drop(&mut self) {
-        dropped(replace(&mut self.phase, Phase::Ready(None)));
+        if !matches!(self.phase, Phase::Ready(None)) {
+            dropped(replace(&mut self.phase, Phase::Ready(None)));
+        }
     }
 }
 

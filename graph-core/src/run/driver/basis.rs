@@ -1,5 +1,6 @@
 //! The state on which branches decide: the snapshot with the writes of their own node, without those of siblings.
 
+use std::boxed::Box;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -20,7 +21,12 @@ pub(crate) enum Basis {
     /// nothing is copied.
     Current,
     /// A snapshot that other tasks use too, so the writes are applied to a copy.
-    Shared { snapshot: Arc<dyn ErasedState>, copies: Arc<Copies> },
+    Shared(Box<Shared>),
+}
+
+pub(crate) struct Shared {
+    pub(crate) snapshot: Arc<dyn ErasedState>,
+    pub(crate) copies: Arc<Copies>,
 }
 
 /// Copies of a superstep's snapshot that no branch currently uses.
@@ -33,7 +39,7 @@ pub(crate) struct Copies(Mutex<Vec<Arc<dyn ErasedState>>>);
 impl Basis {
     /// A snapshot that no other task uses.
     pub(crate) fn snapshot(snapshot: Arc<dyn ErasedState>) -> Self {
-        Self::Shared { snapshot, copies: Arc::default() }
+        Self::Shared(Box::new(Shared { snapshot, copies: Arc::default() }))
     }
 
     /// Decides on the state with the writes of `done`. `current` is the driver's state, if it is available.
@@ -49,9 +55,9 @@ impl Basis {
                 merge(done, current, schema);
                 decide(&**current)
             }
-            (Self::Shared { snapshot, copies }, _) => match done.update.as_deref() {
-                Some(update) if !update.is_empty() => copies.decide(&**snapshot, update, decide),
-                _ => decide(&**snapshot),
+            (Self::Shared(shared), _) => match done.update.as_deref() {
+                Some(update) if !update.is_empty() => shared.copies.decide(&*shared.snapshot, update, decide),
+                _ => decide(&*shared.snapshot),
             },
             (Self::Nothing | Self::Current, _) => {
                 unreachable!("an attempt with branches has a snapshot, or is polled with the driver's state")

@@ -167,9 +167,9 @@ fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result
             if restored.finished.iter().any(|(finished, _)| *finished == number) {
                 return Err(ThreadError::TaskRecorded { thread, task }.into());
             }
-            Begin::Task(restored, number)
+            Begin::Task(restored.into(), number)
         }
-        (_, Some(head)) => Begin::Resume(driver.restore(head)?),
+        (_, Some(head)) => Begin::Resume(driver.restore(head)?.into()),
         (_, None) => return Err(RunError::NothingToResume { thread }),
     };
     Ok(Prepared { driver, begin })

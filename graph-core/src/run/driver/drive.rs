@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use super::attempt::Attempt;
-use super::basis::{Basis, Copies};
+use super::basis::{Basis, Copies, Shared};
 use super::edit::AsNodes;
 use super::idempotency::GivenInput;
 use super::order::{Ended, Stops};
@@ -69,7 +69,7 @@ pub(crate) struct Driver {
     pub(crate) unmergeable: Option<RunError>,
     /// The commit of the run's input, which waits to be stored together with START's.
     pub(crate) waiting_input: Option<Box<Commit>>,
-    /// The events since then: they are told when the input is stored.
+    /// The events since then, which are emitted when the input is stored.
     pub(crate) untold: RefCell<Vec<EventKind>>,
     /// `true` if the thread was not read, because only another driver of the run can have begun it.
     pub(crate) is_unread: bool,
@@ -297,9 +297,9 @@ impl Driver {
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
             && self.base.checkpoint != Some(head.checkpoint.id)
         {
-            delta.read_anew(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
+            delta.read_again(&**saver, &self.cell.thread, &head, &self.runtime.program).await?;
         }
-        let begin = Begin::Resume(self.restore(head)?);
+        let begin = Begin::Resume(self.restore(head)?.into());
         self.machine.handle(Event::Begin(begin));
         self.superstep_begins();
         Ok(())
@@ -396,7 +396,7 @@ impl Driver {
             Basis::Current
         } else {
             let copies = Arc::clone(self.superstep.copies.get_or_insert_default());
-            Basis::Shared { snapshot: self.base.state.share(), copies }
+            Basis::Shared(Box::new(Shared { snapshot: self.base.state.share(), copies }))
         }
     }
 

@@ -155,7 +155,8 @@ impl Driver {
     fn leads(&self, node: NodeId, end: End) -> Result<AsNode, RunError> {
         match end {
             End::Finished { done, targets: Ok(targets) } => Ok(AsNode { node, done, targets }),
-            End::Finished { targets: Err(error), .. } | End::Failed(error) => Err(self.fails(node, error)),
+            End::Finished { targets: Err(error), .. } => Err(self.fails(node, *error)),
+            End::Failed(error) => Err(self.fails(node, error)),
             End::Paused(_) => unreachable!("nothing runs, so nothing asks"),
         }
     }
@@ -181,8 +182,8 @@ impl Driver {
             NoPlan::NotNext(position) => ThreadError::NotNext { node: names[position].clone() },
         })?;
         let (Plan::Results(given) | Plan::Superstep { given, .. }) = &planned;
-        if let Plan::Superstep { restored, anew, .. } = &planned {
-            if *anew {
+        if let Plan::Superstep { restored, added, .. } = &planned {
+            if *added {
                 self.superstep.slots.clear();
             }
             self.superstep.slots.resize_with(restored.tasks.len(), Slot::default);
@@ -193,8 +194,8 @@ impl Driver {
             (slot.output, slot.targets) = (Some(done), targets);
         }
         match (planned, loaded) {
-            (Plan::Superstep { restored, anew, .. }, loaded) => {
-                self.as_nodes = Some(Box::new(AsNodes { onto: loaded.filter(|_| anew) }));
+            (Plan::Superstep { restored, added, .. }, loaded) => {
+                self.as_nodes = Some(Box::new(AsNodes { onto: loaded.filter(|_| added) }));
                 self.pass_barrier(restored).await
             }
             (Plan::Results(given), Some(loaded)) => {
@@ -242,7 +243,7 @@ impl Driver {
 
     /// Passes the barrier of a superstep with no task left to run.
     async fn pass_barrier(mut self, restored: Restored) -> Result<CheckpointId, RunError> {
-        self.machine.handle(Event::Begin(Begin::Resume(restored)));
+        self.machine.handle(Event::Begin(Begin::Resume(restored.into())));
         // The driver passes this barrier and stops.
         self.machine.handle(Event::Drain);
         loop {

@@ -84,7 +84,7 @@ impl PartialRun {
         // Its subgraphs are not asked to stop.
         driver.stops.drain = Some(drain);
         driver.stops.step_timeout = step_timeout;
-        let begin = Begin::Resume(driver.restore(load(&saver, &thread, At::Head).await?)?);
+        let begin = Begin::Resume(driver.restore(load(&saver, &thread, At::Head).await?)?.into());
         // This state includes the fields that are never stored.
         driver.base.state = CurrentState::new(Arc::clone(&state));
         let (status, state) = match driver.drive(begin).await {

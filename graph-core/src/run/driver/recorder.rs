@@ -1,7 +1,7 @@
 //! The recorder, which keeps emitted events until the checkpoint of their superstep stores them.
 //!
 //! ```text
-//! Emit ─► Recorder ─► EventLog                                  whoever watches, at once
+//! Emit ─► Recorder ─► EventLog                                  observers, at once
 //!            │
 //!            ├─ a task finishes beside others ─► TaskResult     with its result, in case the superstep does not end
 //!            └─ the superstep ends ────────────► Commit         with its checkpoint, in one transaction

@@ -34,7 +34,7 @@ impl Driver {
             End::Finished { done, targets } => {
                 let targets = targets.and_then(|targets| match self.record_targets(&targets) {
                     Ok(recorded) => Ok((targets, recorded)),
-                    Err(error) => Err(NodeError::new(NodeErrorKind::Codec, error)),
+                    Err(error) => Err(Box::new(NodeError::new(NodeErrorKind::Codec, error))),
                 });
                 self.superstep[task].output = Some(done);
                 match targets {
@@ -44,7 +44,7 @@ impl Driver {
                         Event::TaskFinished { task, targets }
                     }
                     Err(error) => {
-                        self.keep_failure(task, attempt, error);
+                        self.keep_failure(task, attempt, *error);
                         Event::RoutingFailed { task }
                     }
                 }

@@ -93,7 +93,8 @@ impl Running {
             {
                 span.outcome(&"failed");
             }
-            End::Finished { targets: Err(error), .. } | End::Failed(error) => span.outcome(error),
+            End::Finished { targets: Err(error), .. } => span.outcome(error),
+            End::Failed(error) => span.outcome(error),
             End::Paused(_) => span.outcome(&"paused"),
         }
         let cell = cell.take().expect("it was there");

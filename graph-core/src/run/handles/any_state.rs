@@ -36,7 +36,7 @@ impl AnyState {
     pub fn downcast<S: State>(self) -> Result<S, Self> {
         let state: &dyn Any = &*self.state;
         match state.is::<S>() {
-            true => Ok(S::read(self.state, &self.schema)),
+            true => Ok(Arc::unwrap_or_clone(S::read(self.state, &self.schema))),
             false => Err(self),
         }
     }
@@ -48,8 +48,12 @@ impl StateForm for AnyState {
     type Update = Value;
     type Finished = Self;
 
-    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self {
-        Self { state, schema: Arc::clone(schema) }
+    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Arc<Self> {
+        Arc::new(Self { state, schema: Arc::clone(schema) })
+    }
+
+    fn owned(state: Arc<Self>) -> Self {
+        Arc::unwrap_or_clone(state)
     }
 
     fn write(

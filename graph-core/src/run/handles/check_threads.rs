@@ -59,7 +59,7 @@ impl ThreadCheck {
 impl fmt::Display for ThreadCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failures = self.failures().count();
-        write!(f, "{} threads, {failures} would not go on", self.threads.len())?;
+        write!(f, "{} threads, {failures} could not continue", self.threads.len())?;
         let other = self.threads.iter().filter(|one| one.problem.is_some() || one.changed.is_some());
         for CheckedThread { thread, changed, again, problem, .. } in other {
             write!(f, "\n{thread}: ")?;

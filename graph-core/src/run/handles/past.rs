@@ -26,7 +26,7 @@ pub struct Past<S: StateForm> {
     runtime: Arc<Runtime>,
     thread: ThreadId,
     loaded: Loaded,
-    state: S,
+    state: Arc<S>,
 }
 
 impl<S: StateForm> Past<S> {
@@ -62,7 +62,7 @@ impl<S: StateForm> Past<S> {
 
     /// Returns the state by value.
     pub fn into_state(self) -> S {
-        self.state
+        S::owned(self.state)
     }
 
     /// Returns the next nodes, in merge order.

@@ -18,7 +18,7 @@ use crate::state::StateForm;
 ///
 /// The handle drives the run, which continues while the handle is asked for events. While it is not asked, running
 /// tasks continue until too many events are waiting; then they are suspended.
-#[must_use = "a run goes on while its handle is asked for events, and is cancelled when that is dropped"]
+#[must_use = "a run only makes progress while its handle is polled, and is cancelled when the handle is dropped"]
 pub struct RunStream<S: StateForm> {
     views: Views,
     phase: Phase<S>,

@@ -13,7 +13,7 @@ use crate::run::runtime::event::{EventKind, Observer, PathSegment, RunEvent};
 
 /// One traced operation: a run, or one execution of a node.
 ///
-/// Calls are grouped by ids alone: those of one run share its `trace_id`, and the run's own call is the root.
+/// Calls of one run share its `trace_id`; the run's own call is the root.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceRecord {
     /// The call's id, unique in its trace.
@@ -26,13 +26,13 @@ pub struct TraceRecord {
     pub parent_id: Option<String>,
     /// The superstep, as its checkpoint is numbered; `null` for the root.
     pub step: Option<i64>,
-    /// What the call was given: the attempt of a node, the thread of a run.
+    /// The inputs: the attempt of a node, the thread of a run.
     pub inputs: serde_json::Value,
-    /// What it gave: a node's writes and decision, a run's status; an error under `error`.
+    /// The outputs: a node's writes and decision, a run's status; an error under `error`.
     pub output: Option<serde_json::Value>,
-    /// When it began, in milliseconds since the Unix epoch.
+    /// The start, in milliseconds since the Unix epoch.
     pub started_at: u64,
-    /// When it ended; `null` while it runs, and for one that was cancelled.
+    /// The end; `null` for a call that is running or was cancelled.
     pub ended_at: Option<u64>,
 }
 

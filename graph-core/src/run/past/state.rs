@@ -118,7 +118,7 @@ pub(crate) fn state<S: StateForm>(runtime: &Runtime, loaded: &Loaded) -> Result<
         checkpoint: loaded.checkpoint.id,
         step: loaded.checkpoint.step,
         changed: Changed::since(&loaded.checkpoint, program),
-        values: S::read(values, &program.schema),
+        values: S::owned(S::read(values, &program.schema)),
         next: tasks.iter().filter(|task| !task.is_finished()).map(|task| task.node.clone()).collect(),
         tasks,
     })

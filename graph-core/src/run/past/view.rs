@@ -13,48 +13,48 @@ use crate::id::{CheckpointId, ThreadId};
 use crate::run::runtime::redact;
 use crate::state::{Json, LoggedWrite, Schema};
 
-/// A checkpoint for tools and people: LangGraph's checkpoint document, whose names its users know. In the place of
-/// values of secret fields it has `"<secret>"`.
+/// A checkpoint as a document for tools and people, with the names of LangGraph's checkpoint document. Values of secret
+/// fields are replaced by `"<secret>"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointView {
-    /// Which checkpoint.
+    /// The names of the checkpoint.
     pub config: ConfigView,
     /// The state, by field.
     pub values: BTreeMap<String, serde_json::Value>,
     /// The nodes that are next, in merge order.
     pub next: Vec<String>,
-    /// Where it stands in its thread.
+    /// The position of the checkpoint in its thread.
     pub metadata: MetadataView,
-    /// When it was made, as an RFC 3339 text in UTC. For people; it orders nothing.
+    /// The time at which it was stored, as an RFC 3339 text in UTC. For people: do not use it to order checkpoints.
     pub created_at: String,
-    /// The checkpoint it continues.
+    /// The parent checkpoint.
     pub parent_config: Option<ConfigView>,
     /// The next superstep's tasks.
     pub tasks: Vec<TaskView>,
 }
 
-/// Names a checkpoint.
+/// The ids of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigView {
     /// The thread.
     pub thread_id: String,
-    /// Which subgraph: the tasks that run it, from the root down, with `|` between them; empty for the root.
+    /// The path of the subgraph: the tasks that run it, from the root down, with `|` between them; empty for the root.
     pub checkpoint_ns: String,
     /// The checkpoint.
     pub checkpoint_id: String,
 }
 
-/// Where a checkpoint stands in its thread.
+/// The position of a checkpoint in its thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataView {
-    /// How it came about: `input`, `loop`, `update` or `fork`.
+    /// The source of the checkpoint: `input`, `loop`, `update` or `fork`.
     pub source: String,
     /// Its step: −1 for a thread's first input, 0 for the start, 1 for the first user superstep.
     pub step: i64,
     /// The run that wrote it.
     pub run_id: String,
-    /// What the superstep's nodes wrote, by node and field. Of several tasks of one node, a list; of several writes
-    /// of one task to one field, a list of them in order.
+    /// The writes of the superstep, by node and field. Several tasks of one node are a list; so are several writes of
+    /// one task to one field, in order.
     pub writes: BTreeMap<String, serde_json::Value>,
     /// The user's own entries. One that is called like a member above is `user.source`, say.
     #[serde(flatten)]
@@ -82,18 +82,18 @@ pub struct TaskView {
     pub input: Option<serde_json::Value>,
     /// Its open questions.
     pub interrupts: Vec<InterruptView>,
-    /// Whether it has finished, and waits for its siblings.
+    /// `true` if the task has finished and waits for the other tasks of its superstep.
     pub finished: bool,
-    /// What it wrote, by field, once it has finished. Of several writes to one field, a list of them in order.
+    /// The writes of a finished task, by field. Several writes to one field are a list, in order.
     pub result: Option<BTreeMap<String, serde_json::Value>>,
-    /// Why it failed when it was last run, if it has not finished: kind, message and causes.
+    /// The last failure of an unfinished task: kind, message and causes.
     pub error: Option<serde_json::Value>,
 }
 
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptView {
-    /// Its id: an answer names it.
+    /// The id of the question, which an answer names.
     pub id: String,
     /// The question.
     pub value: serde_json::Value,

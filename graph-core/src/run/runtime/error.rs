@@ -61,9 +61,7 @@ pub enum RunError {
         unfinished: Vec<NodeName>,
     },
     /// Two tasks of one superstep ran the same subgraph with the same kept state. Give them different keys.
-    #[error(
-        "step {step}: two tasks go on with the subgraph state that is kept as {key:?}; give each a key of its own"
-    )]
+    #[error("step {step}: two tasks use the subgraph state that is kept as {key:?}; give each its own key")]
     KeptTwice {
         /// The superstep.
         step: i64,
@@ -150,13 +148,13 @@ pub enum RunError {
         thread: ThreadId,
     },
     /// The thread has no open question.
-    #[error("thread {thread} asks nothing")]
+    #[error("thread {thread} has no open question")]
     NothingAsked {
         /// The thread.
         thread: ThreadId,
     },
     /// Several questions are open. Answer by id with `answer_to` or `answers`.
-    #[error("thread {thread} asks {} questions; say which one is answered ({})", .open.len(), list(open))]
+    #[error("thread {thread} asks {} open questions; name the one to answer ({})", .open.len(), list(open))]
     WhichQuestion {
         /// The thread.
         thread: ThreadId,
@@ -192,7 +190,7 @@ pub enum RunError {
         takes: String,
     },
     /// A test runs a node [alone](crate::testing::node) and sets results of effects that the node did not reach.
-    #[error("node {node:?} did not use what the test says of {}{}", .effects.join(", "), failed(.failure.as_deref()))]
+    #[error("node {node:?} did not use the test's results of {}{}", .effects.join(", "), failed(.failure.as_deref()))]
     UnusedEffects {
         /// The node.
         node: NodeName,

@@ -4,6 +4,7 @@ use std::boxed::Box;
 use std::vec::Vec;
 
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,9 @@ pub struct Run<S> {
     pub step: i64,
     /// The status that the run ended with.
     pub status: Status,
-    /// The state as of the latest barrier.
-    pub state: S,
+    /// The state as of the latest barrier, which is not copied, however large it is: the graph shares it, and may keep
+    /// it in memory for the thread's next run. That run copies the state if it is still held here.
+    pub state: Arc<S>,
 }
 
 /// The status with which a run ended. Every status except [`Finished`](Self::Finished) leaves a thread that can be
@@ -120,7 +122,14 @@ impl Interrupt {
 }
 
 impl<S: StateForm> Run<S> {
-    /// Returns the result of a finished run: its final state, or the return value of a [flow](crate::run::flow).
+    /// Returns the state by value, whatever the status. If the graph keeps it in memory, this copies it.
+    #[must_use]
+    pub fn into_state(self) -> S {
+        S::owned(self.state)
+    }
+
+    /// Returns the result of a finished run: its final state, or the return value of a [flow](crate::run::flow). Like
+    /// [`into_state`](Self::into_state), this may copy the state.
     ///
     /// # Errors
     /// Returns [`Unfinished`] if the run paused, was cancelled or reached its limit, or if the stored value of a
@@ -128,7 +137,7 @@ impl<S: StateForm> Run<S> {
     pub fn finished(self) -> Result<S::Finished, Unfinished> {
         let Self { thread, status, state, .. } = self;
         match status {
-            Status::Finished => state.finished().map_err(|reason| Unfinished {
+            Status::Finished => S::owned(state).finished().map_err(|reason| Unfinished {
                 reason: Some(reason),
                 ..Unfinished::instead_of("to return a value", thread, status)
             }),

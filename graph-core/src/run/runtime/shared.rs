@@ -160,15 +160,15 @@ impl Runtime {
         }
     }
 
-    /// Returns `true` if the heads that runs store are left in memory. Secrets leave it with their run, and a thread that
-    /// was exported without them and imported in its own place has other values under the same ids.
+    /// Returns `true` if the heads that runs store are left in memory. Secrets leave it with their run, and a thread
+    /// that was exported without them and imported in its own place has other values under the same ids.
     pub(crate) fn keeps_heads(&self) -> bool {
         let has_secrets = |program: &&Program| program.schema.fields.iter().any(|field| field.secret);
         self.saver.is_some() && !self.programs().iter().any(has_secrets)
     }
 
-    /// The head of a thread once more, with what was stored on top of it since it was read. Its values are read again only
-    /// where the head is another one.
+    /// The head of a thread once more, with what was stored on top of it since it was read. Its values are read again
+    /// only where the head is another one.
     pub(crate) async fn refreshed(
         &self,
         thread: &ThreadId,
@@ -232,6 +232,6 @@ impl Runtime {
 /// The saver's answer to a request that named no checkpoint as known.
 fn unknown() -> ThreadError {
     ThreadError::Store(StoreError::Io(
-        "the saver says that a head is unchanged that it was not told of".into(),
+        "the checkpointer reported an unchanged head to a request that named no head".into(),
     ))
 }

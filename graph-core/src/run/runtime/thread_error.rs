@@ -116,7 +116,7 @@ pub enum ThreadError {
     #[error("another run moved thread {0} on")]
     Superseded(ThreadId),
     /// Several nodes, or none, ran last, so it is unclear which node wrote the edit. Name it with `edit_as`.
-    #[error("which node has written the edit is not clear{}; say it with `edit_as`", of_nodes(.candidates))]
+    #[error("the node that wrote the edit is ambiguous{}; name it with `edit_as`", of_nodes(.candidates))]
     WhichNode {
         /// The nodes that may have written it.
         candidates: Vec<NodeName>,
@@ -124,7 +124,7 @@ pub enum ThreadError {
     /// The edit would drop next tasks that other nodes led to. Also edit as those nodes, or drop the tasks first
     /// with `discard_pending`.
     #[error(
-        "an edit as {} would drop what others have led to: {}; edit as those that led there as well, or drop it \
+        "an edit as {} would drop next tasks that other nodes led to: {}; edit as those nodes too, or drop the tasks \
          first with `discard_pending`", names(.nodes), names(.next)
     )]
     WouldDrop {
@@ -135,13 +135,13 @@ pub enum ThreadError {
     },
     /// The edit contains nodes that are next and one that is not, and would leave other next nodes unfinished.
     /// Split it into two edits.
-    #[error("node {node:?} is not next, and others are; it cannot be edited in one superstep with those")]
+    #[error("node {node:?} is not next, so it cannot be edited in one superstep with the nodes that are")]
     NotNext {
         /// The node that is not next.
         node: NodeName,
     },
     /// The decision in the edit does not match the decision type of the node, or is missing.
-    #[error("an edit as node {node:?} has no decision of the type that the node decides by")]
+    #[error("the edit as node {node:?} needs a decision of the node's route type")]
     WrongDecision {
         /// The node.
         node: NodeName,

@@ -52,7 +52,7 @@ fn a_run_ends(wait: impl Fn(Arc<Revoked>) -> Wait + Clone + Send + 'static) {
 }
 
 #[test]
-fn whoever_waits_for_the_end_of_a_run_is_told() {
+fn a_waiter_for_the_end_of_a_run_is_woken() {
     everywhere(|| {
         a_run_ends(|revoked| {
             let run = Arc::clone(&revoked);
@@ -62,7 +62,7 @@ fn whoever_waits_for_the_end_of_a_run_is_told() {
 }
 
 #[test]
-fn without_a_second_look_somebody_is_not_told() {
+fn without_a_second_look_a_waiter_is_not_woken() {
     assert!(fails(|| {
         a_run_ends(|revoked| {
             let run = Arc::clone(&revoked);
@@ -73,7 +73,7 @@ fn without_a_second_look_somebody_is_not_told() {
 
 /// Here the attempt ends although its run continues, while another thread ends the run.
 #[test]
-fn whoever_waits_for_the_end_of_an_attempt_is_told() {
+fn a_waiter_for_the_end_of_an_attempt_is_woken() {
     everywhere(|| {
         let (revoked, over) = (Arc::new(Revoked::default()), Arc::new(AtomicBool::new(false)));
         let was_told = {

@@ -106,6 +106,6 @@ fn a_gap_that_is_hidden_is_noticed() {
 }
 
 #[test]
-fn a_reader_that_nobody_wakes_is_noticed() {
+fn a_reader_that_is_not_woken_is_noticed() {
     assert!(fails(|| written_and_read(3, 1, ask_unseen)));
 }

@@ -12,7 +12,7 @@ mod sync {
 
     impl<T> Mutex<T> {
         pub(super) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().expect("nobody panics who has it")
+            self.0.lock().expect("no holder of the lock panics")
         }
     }
 }

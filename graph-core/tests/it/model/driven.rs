@@ -103,7 +103,7 @@ impl Play {
                     Status::LimitReached { .. } => break Ending::LimitReached,
                     Status::Interrupted { interrupts } => asked = interrupts,
                     Status::Cancelled => {}
-                    other => panic!("nobody asked for {other:?}"),
+                    other => panic!("unexpected request {other:?}"),
                 },
                 Some(Err(RunError::Conflict { field, first, second, .. })) => {
                     break Ending::Conflict { field, first: first.to_string(), second: second.to_string() };

@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_run_that_was_stopped_anywhere_goes_on_to_the_same_end(
+    fn a_run_that_was_stopped_anywhere_continues_to_the_same_end(
         mut spec in specs(),
         pace in any::<u64>(),
         at_once in 1..5usize,

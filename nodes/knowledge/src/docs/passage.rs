@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A piece of a document, with where it stands.
+/// A piece of a document, with its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Passage {
     /// The file, relative to the indexed folder, with `/` between the parts.
@@ -17,7 +17,7 @@ pub struct Passage {
     pub line_start: u32,
     /// Its last line in the file.
     pub line_end: u32,
-    /// Its text as it stands in the file; comments are without their markers.
+    /// Its text as in the file; comments are without their markers.
     pub text: String,
     /// The score for the query; larger is better. It can be compared within one search only.
     pub score: f64,
@@ -40,15 +40,15 @@ pub enum PassageKind {
     Comment,
 }
 
-/// What a search found, and how common the words of the query are in the documents: that a word of the
-/// query is nowhere in them says as much as what was found.
+/// The result of a search, with the frequency of each word of the query in the documents: a word that occurs nowhere is
+/// as informative as a passage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchHits {
     /// The query.
     pub query: String,
     /// The passages, best first.
     pub passages: Vec<Passage>,
-    /// The telling words of the query.
+    /// The significant words of the query, with their frequencies.
     pub words: Vec<WordCount>,
     /// The number of sections that were searched.
     pub searched: u64,

@@ -24,9 +24,9 @@ pub struct SearchDocs {
 /// The input of [`SearchDocs`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchDocsInput {
-    /// What to look for: a question, or some words.
+    /// The query: a question, or some words.
     pub query: String,
-    /// How many passages to return at most.
+    /// The maximum number of passages to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: u32,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wrong_input_is_told_to_the_model() {
+    async fn a_wrong_input_is_reported_to_the_model() {
         let tools = ToolRegistry::new().with(tool()).unwrap();
         let message = tools.answer("m", &ToolCall::new("c", SearchDocs::NAME, json!({ "q": 1 }))).await;
         assert_eq!(message.status, ToolStatus::Error);

@@ -120,7 +120,7 @@ pub(super) fn quote(passage: &Passage, unit: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::*;
+    use super::*;
 
     #[test]
     fn a_sentence_and_its_code_are_quoted_together() {

@@ -95,7 +95,7 @@ async fn where_no_sentence_matches_the_nearest_pages_are_named() {
 }
 
 #[tokio::test]
-async fn each_question_of_a_conversation_is_searched_anew() {
+async fn each_question_of_a_conversation_is_searched_separately() {
     let (tools, mut messages) = (tools(), Vec::new());
     answer(&tools, &mut messages, "What does a fork copy?").await;
     let text = answer(&tools, &mut messages, "What is the journal mode?").await;

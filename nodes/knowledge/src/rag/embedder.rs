@@ -114,7 +114,7 @@ pub(super) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<V
 
 #[cfg(test)]
 mod tests {
-    use super::super::embedder::*;
+    use super::*;
 
     #[test]
     fn the_same_text_is_embedded_the_same_way() {

@@ -16,8 +16,8 @@ pub struct FoundChunk {
     /// The chunk that was found.
     #[serde(flatten)]
     pub chunk: Chunk,
-    /// How similar its meaning is to the question's, from 0 to 1; nothing if it was not among the most similar, or if
-    /// only words were searched.
+    /// The similarity of its meaning to that of the question, from 0 to 1; absent if it was not among the most similar,
+    /// or if only words were searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
     /// The score for the question; larger is better. It can be compared within one search only.

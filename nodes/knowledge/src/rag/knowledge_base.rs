@@ -121,7 +121,7 @@ impl KnowledgeBase {
     /// Removes a document; tells whether it was there.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub async fn remove(&self, source: &str) -> Result<bool, KnowledgeError> {
         let source = source.to_owned();
         self.in_store(move |store| store.remove(&source)).await
@@ -130,7 +130,7 @@ impl KnowledgeBase {
     /// Returns the sources of the documents, in order.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn sources(&self) -> Result<Vec<String>, KnowledgeError> {
         self.in_store(|store| store.sources()).await
     }
@@ -138,7 +138,7 @@ impl KnowledgeBase {
     /// Returns how many chunks the documents have.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn chunks(&self) -> Result<u64, KnowledgeError> {
         self.in_store(|store| store.count()).await
     }

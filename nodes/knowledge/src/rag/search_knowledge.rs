@@ -12,7 +12,8 @@ use super::{FoundChunk, KnowledgeBase};
 
 /// A tool that searches a [`KnowledgeBase`].
 ///
-/// The content of its output lists what was found, numbered, with where it stands; the data is a list of [`FoundChunk`].
+/// The content of its output lists what was found, numbered, with where it stands; the data is a list of
+/// [`FoundChunk`].
 #[derive(Clone, Debug)]
 pub struct SearchKnowledge {
     base: KnowledgeBase,
@@ -25,7 +26,7 @@ pub struct SearchKnowledge {
 /// The input of [`SearchKnowledge`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchKnowledgeInput {
-    /// What to look for, in a sentence or some words.
+    /// The query: a sentence, or some words.
     pub query: String,
 }
 

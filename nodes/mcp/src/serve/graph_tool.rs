@@ -323,7 +323,10 @@ fn ended(run: Run<AnyState>, keeps: bool, result: &Output) -> Result<Ended, Fail
     let Run { thread, status, state, .. } = run;
     let thread = keeps.then_some(thread);
     let output = match &status {
-        Status::Finished => Some(result(state).map_err(|reason| Failed { thread: thread.clone(), reason })?),
+        Status::Finished => Some(
+            result(Arc::unwrap_or_clone(state))
+                .map_err(|reason| Failed { thread: thread.clone(), reason })?,
+        ),
         _ => None,
     };
     Ok(Ended { thread, status, output })

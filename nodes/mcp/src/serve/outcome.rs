@@ -69,9 +69,9 @@ impl Ended {
         }
         let goes_on = match (&thread, resume) {
             (Some(thread), Some(tool)) => {
-                format!("The tool `{tool}` goes on with it, with the thread `{thread}`.")
+                format!("To continue it, call the tool `{tool}` with the thread `{thread}`.")
             }
-            _ => "Nothing is kept of it.".to_owned(),
+            _ => "It cannot be continued.".to_owned(),
         };
         let text = match &status {
             Status::Finished => {

@@ -181,7 +181,9 @@ impl fmt::Debug for McpService {
 #[non_exhaustive]
 pub enum ServeError {
     /// Clients do not take this name. Rename the tool.
-    #[error("`{name}` is no name of a served graph: it has 1 to 57 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    #[error(
+        "`{name}` is not a valid name of a served graph: a name has 1 to 57 letters of a-z, A-Z, 0-9, `_` and `-`"
+    )]
     Name {
         /// The name.
         name: String,
@@ -209,7 +211,7 @@ pub enum ServeError {
     /// The address can be reached by other machines, and no token is required. Require one with
     /// `HttpAccess::with_token`, or listen at `127.0.0.1`.
     #[error(
-        "everybody could ask the MCP server at {address}, which other machines may reach: ask for a token, or listen at 127.0.0.1"
+        "the MCP server at {address} is open to other machines without a token: require a token, or listen at 127.0.0.1"
     )]
     NoToken {
         /// The address of the server.

@@ -54,7 +54,7 @@ async fn a_tool_that_fails_says_why_and_so_does_a_server_that_refuses() {
 }
 
 #[tokio::test]
-async fn observers_are_told_how_far_a_call_is() {
+async fn observers_get_the_progress_of_a_call() {
     let (stream, _) = echo(|message| {
         let token = &message["params"]["_meta"]["progressToken"];
         let progress = |params: Value| {
@@ -90,7 +90,7 @@ async fn observers_are_told_how_far_a_call_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_is_given_up_and_the_server_is_told() {
+async fn a_call_that_takes_too_long_is_given_up_and_the_server_is_notified() {
     let (stream, mut heard) = echo(|_| Act::Hang);
     let server = McpServer::connect("s", stream, allowed().call_time(Duration::from_secs(7))).await.unwrap();
     let result = make(&registry(&server), &call("s__echo")).await;

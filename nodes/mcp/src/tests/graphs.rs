@@ -141,7 +141,7 @@ async fn a_graph_is_a_tool_whose_output_is_the_graphs() {
 }
 
 #[tokio::test]
-async fn results_fit_the_schema_that_clients_are_told() {
+async fn results_fit_the_schema_that_clients_get() {
     let mut lines = Lines::of(service(tool("write", reviewed().checkpointer(MemorySaver::new())))).await;
     let listed = lines.ask("tools/list", json!({})).await;
     let schema = &listed["tools"][0]["outputSchema"];
@@ -278,21 +278,21 @@ async fn a_question_without_a_store_is_an_error_and_so_there_is_nothing_to_resum
 }
 
 #[tokio::test]
-async fn a_run_that_reaches_its_limit_goes_on_if_it_is_kept() {
+async fn a_run_that_reaches_its_limit_continues_if_it_is_kept() {
     let limited = || plain().recursion_limit(0);
     let server = client(service(tool("write", limited()))).await;
     let result = ask(&server, "s__write", json!({ "title": "t" })).await;
-    let text = "The run has reached its limit of 0 supersteps. Nothing is kept of it.";
+    let text = "The run has reached its limit of 0 supersteps. It cannot be continued.";
     assert_eq!(result.content.to_text(), text);
     assert_eq!(result.data.unwrap(), json!({ "status": "limit_reached" }));
     let kept = client(service(tool("write", limited().checkpointer(MemorySaver::new())))).await;
     let result = ask(&kept, "s__write", json!({ "title": "t", "thread": "one" })).await;
     let text = result.content.to_text().into_owned();
-    assert!(text.ends_with("The tool `write_resume` goes on with it, with the thread `one`."), "{text}");
+    assert!(text.ends_with("To continue it, call the tool `write_resume` with the thread `one`."), "{text}");
 }
 
 #[tokio::test]
-async fn clients_that_want_to_are_told_how_far_a_run_is() {
+async fn clients_can_request_the_progress_of_a_run() {
     let server = client(service(tool("write", plain()))).await;
     let (tools, call) = (registry(&server), ToolCall::new("c", "s__write", json!({ "title": "t" })));
     let told: Arc<Mutex<Vec<String>>> = Arc::default();

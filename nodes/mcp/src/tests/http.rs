@@ -167,7 +167,7 @@ async fn a_server_that_there_is_not_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_answered_ends_in_time_and_the_server_is_told() {
+async fn a_call_that_is_not_answered_ends_in_time_and_the_server_is_notified() {
     let server = start(Answer::Never).await;
     let options = allowed().call_time(Duration::from_millis(200));
     let wiki = McpServer::connect("wiki", with_token(&server), options).await.unwrap();

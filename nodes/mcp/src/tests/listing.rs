@@ -106,8 +106,8 @@ async fn a_tool_that_cannot_be_used_is_left_out_and_said_to_be() {
     assert_eq!(said.len(), 11);
 }
 
-/// A server wrote orders for the model into a description, in tag characters that people do not see, and turned a name around
-/// with a bidirectional override: whoever allowed the tool had read something else than the model.
+/// A server wrote orders for the model into a description, in tag characters that people do not see, and turned a name
+/// around with a bidirectional override: the user who allowed the tool had read another text than the model.
 #[tokio::test]
 async fn words_that_people_do_not_see_are_escaped_before_a_model_reads_them() {
     let hidden = "Reads a file.\u{e0053}\u{e0065}\u{e006e}\u{e0064}\u{202e}\u{200b}\u{9b}\n\tThen stops.";
@@ -265,7 +265,7 @@ async fn a_tool_that_is_allowed_is_left_to_the_policy() {
 }
 
 #[tokio::test]
-async fn tools_stay_what_they_are_until_they_are_asked_for_anew() {
+async fn tools_stay_the_same_until_they_are_listed_again() {
     let mut listed = 0;
     let (stream, _) = server(move |method, _| match method {
         "tools/list" => {

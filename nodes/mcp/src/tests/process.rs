@@ -61,7 +61,7 @@ fn the_server_itself() {
     if kind == "stubborn" {
         std::thread::sleep(Duration::from_secs(1000));
     }
-    // The harness would print a report where nobody reads any more.
+    // The harness would print a report without a reader.
     std::process::exit(0);
 }
 
@@ -196,7 +196,7 @@ fn a_command_is_killed_when_the_programs_future_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_command_that_dies_in_a_call_leaves_one_error_and_is_started_anew() {
+async fn a_command_that_dies_in_a_call_leaves_one_error_and_is_restarted() {
     let server = connect("plain").await;
     let tools = registry(&server);
     let pid = said(&tools, "own__pid").await;
@@ -208,7 +208,7 @@ async fn a_command_that_dies_in_a_call_leaves_one_error_and_is_started_anew() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_command_that_was_killed_is_started_anew() {
+async fn a_command_that_was_killed_is_restarted() {
     let server = connect("plain").await;
     let tools = registry(&server);
     let pid = said(&tools, "own__pid").await;

@@ -65,7 +65,7 @@ async fn serve(
     let mut lines = BufReader::new(read).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
         let message: Value = serde_json::from_str(&line).unwrap();
-        // Nobody listens in most tests.
+        // Most tests have no listener.
         drop(tell.send(message.clone()));
         let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else { continue };
         let act = match method {
@@ -133,7 +133,7 @@ pub(crate) fn echo(mut act: impl FnMut(&Value) -> Act + Send + 'static) -> (McpS
 /// Nothing takes as long as this, on a busy machine either.
 pub(crate) const HANGS: Duration = Duration::from_secs(300);
 
-/// Options of a server whose tools nobody is asked about.
+/// Options of a server whose tools need no consent.
 pub(crate) fn allowed() -> McpOptions {
     McpOptions::new().allow_all_tools().connect_time(HANGS).call_time(HANGS)
 }

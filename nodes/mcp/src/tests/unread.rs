@@ -65,7 +65,7 @@ async fn a_server_that_reads_may_ask_as_much_as_it_will() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_nothing_and_goes_away_is_not_waited_for_forever() {
     let (mut says, read) = tokio::io::duplex(1 << 16);
-    // It has room for the handshake, and nobody reads it.
+    // It has room for the handshake, and is not read.
     let (write, _unread) = tokio::io::duplex(1 << 10);
     let service = graphs::service(graphs::tool("write", graphs::reviewed()));
     let serves = tokio::spawn(service.serve(read, write));

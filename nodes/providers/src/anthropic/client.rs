@@ -84,7 +84,7 @@ impl Anthropic {
     /// Talks to another server: what stands before `/v1/messages`.
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn base_url(mut self, url: impl AsRef<str>) -> Result<Self, ProviderError> {
         self.base = BaseUrl::parse(url.as_ref())?;
         Ok(self)
@@ -93,7 +93,7 @@ impl Anthropic {
     /// Reaches the server in another way.
     ///
     /// # Errors
-    /// When the proxy or the certificates are not usable.
+    /// If the proxy or the certificates are not usable.
     pub fn transport(mut self, options: &TransportOptions) -> Result<Self, ProviderError> {
         self.transport = Transport::new(options)?;
         Ok(self)
@@ -102,7 +102,7 @@ impl Anthropic {
     /// Sends a header with each request, such as `anthropic-beta`.
     ///
     /// # Errors
-    /// When its name or value cannot be that of a header.
+    /// If its name or value is not valid in a header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, ProviderError> {
         let (name, value): (HeaderName, HeaderValue) = header(name, value)?;
         self.headers.insert(name, value);

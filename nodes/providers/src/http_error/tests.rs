@@ -88,7 +88,7 @@ fn what_is_too_long_says_by_how_much() {
 
 /// The flat form of vLLM's errors, and its newer one with an object.
 #[test]
-fn the_overflow_of_each_compatible_server_is_told_in_whatever_form_its_error_has() {
+fn the_overflow_of_each_compatible_server_is_reported_in_whatever_form_its_error_has() {
     let old = "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the \
                messages, 10000 in the completion). Please reduce the length of the messages or completion.";
     let new = "You passed 122946 input tokens and requested 0 output tokens. However, the model's context length is only \

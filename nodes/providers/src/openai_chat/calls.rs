@@ -37,7 +37,7 @@ impl Calls {
     /// Takes in a delta of a call.
     ///
     /// # Errors
-    /// When it adds to a call that is complete.
+    /// If it adds to a complete call.
     pub(super) fn go_on(&mut self, delta: &Value, said: &mut Vec<ModelEvent>) -> Result<(), Unreadable> {
         let function = &delta["function"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -76,7 +76,7 @@ impl OpenAiChat {
     /// [first](InstructionRole::SystemFirst).
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn compatible(model: impl Into<String>, base_url: impl AsRef<str>) -> Result<Self, ProviderError> {
         let server = OpenAiServer::open(base_url.as_ref())?;
         Ok(Self { server, form: RequestForm::compatible(model.into()) })
@@ -85,7 +85,7 @@ impl OpenAiChat {
     /// Makes a client of a model that Ollama runs, on the host of `OLLAMA_HOST` or else on this one.
     ///
     /// # Errors
-    /// When the variable has no host.
+    /// If the variable has no host.
     pub fn ollama(model: impl Into<String>) -> Result<Self, ProviderError> {
         let host = std::env::var(Self::OLLAMA_HOST_VARIABLE).unwrap_or_default();
         Self::compatible(model, ollama_url(&host))
@@ -94,7 +94,7 @@ impl OpenAiChat {
     /// Sends a key with each request.
     ///
     /// # Errors
-    /// When it cannot be one.
+    /// If it is not valid in a header.
     pub fn key(mut self, key: impl Into<ApiKey>) -> Result<Self, ProviderError> {
         self.server = self.server.key(key.into())?;
         Ok(self)
@@ -103,7 +103,7 @@ impl OpenAiChat {
     /// Talks to another server: what stands before `/chat/completions`.
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn base_url(mut self, url: impl AsRef<str>) -> Result<Self, ProviderError> {
         self.server = self.server.at(url.as_ref())?;
         Ok(self)
@@ -112,7 +112,7 @@ impl OpenAiChat {
     /// Reaches the server in another way.
     ///
     /// # Errors
-    /// When the proxy or the certificates are not usable.
+    /// If the proxy or the certificates are not usable.
     pub fn transport(mut self, options: &TransportOptions) -> Result<Self, ProviderError> {
         self.server = self.server.reached(options)?;
         Ok(self)
@@ -121,7 +121,7 @@ impl OpenAiChat {
     /// Sends a header with each request.
     ///
     /// # Errors
-    /// When its name or value cannot be that of a header.
+    /// If its name or value is not valid in a header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, ProviderError> {
         self.server = self.server.header(name, value)?;
         Ok(self)

@@ -66,7 +66,7 @@ pub(super) fn ollama_url(host: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::*;
+    use super::*;
 
     #[test]
     fn a_host_is_said_in_many_ways() {

@@ -67,7 +67,7 @@ impl OpenAiResponses {
     /// [`key`](Self::key).
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn compatible(model: impl Into<String>, base_url: impl AsRef<str>) -> Result<Self, ProviderError> {
         Ok(Self { server: OpenAiServer::open(base_url.as_ref())?, form: RequestForm::new(model.into()) })
     }
@@ -75,7 +75,7 @@ impl OpenAiResponses {
     /// Sends a key with each request.
     ///
     /// # Errors
-    /// When it cannot be one.
+    /// If it is not valid in a header.
     pub fn key(mut self, key: impl Into<ApiKey>) -> Result<Self, ProviderError> {
         self.server = self.server.key(key.into())?;
         Ok(self)
@@ -84,7 +84,7 @@ impl OpenAiResponses {
     /// Talks to another server: what stands before `/responses`.
     ///
     /// # Errors
-    /// When it is no address of a server.
+    /// If it is not the address of a server.
     pub fn base_url(mut self, url: impl AsRef<str>) -> Result<Self, ProviderError> {
         self.server = self.server.at(url.as_ref())?;
         Ok(self)
@@ -93,7 +93,7 @@ impl OpenAiResponses {
     /// Reaches the server in another way.
     ///
     /// # Errors
-    /// When the proxy or the certificates are not usable.
+    /// If the proxy or the certificates are not usable.
     pub fn transport(mut self, options: &TransportOptions) -> Result<Self, ProviderError> {
         self.server = self.server.reached(options)?;
         Ok(self)
@@ -102,7 +102,7 @@ impl OpenAiResponses {
     /// Sends a header with each request.
     ///
     /// # Errors
-    /// When its name or value cannot be that of a header.
+    /// If its name or value is not valid in a header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, ProviderError> {
         self.server = self.server.header(name, value)?;
         Ok(self)

@@ -97,7 +97,7 @@ fn graph(
 enum Break {
     /// It is cancelled.
     Cancel,
-    /// Nobody drives it any more, as after `kill -9`.
+    /// It is no longer driven, as after `kill -9`.
     Kill,
 }
 
@@ -170,7 +170,7 @@ async fn go_on(thread: &Thread<Chat>, next: Next) -> Result<MessageLog, RunError
         }
     }
     let run = thread.run(Chat::ask("And tomorrow?")).await?;
-    Ok(run.state.messages)
+    Ok(run.into_state().messages)
 }
 
 fn answers(conversation: &MessageLog) -> usize {
@@ -181,7 +181,7 @@ fn answers(conversation: &MessageLog) -> usize {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_cancelled_or_killed_at_any_point_goes_on_with_valid_requests() {
+async fn a_turn_that_is_cancelled_or_killed_at_any_point_continues_with_valid_requests() {
     for way in WAYS {
         for streams in [false, true] {
             let world = World::start(Pacing::new()).await;
@@ -242,7 +242,7 @@ async fn is_timed_out(
 }
 
 #[tokio::test]
-async fn a_turn_whose_model_stops_speaking_anywhere_goes_on_with_valid_requests() {
+async fn a_turn_whose_model_stops_speaking_anywhere_continues_with_valid_requests() {
     for way in WAYS {
         for streams in [false, true] {
             let events = (0..60).map(|events| async move {
@@ -260,7 +260,7 @@ async fn a_turn_whose_model_stops_speaking_anywhere_goes_on_with_valid_requests(
 }
 
 #[tokio::test]
-async fn a_turn_whose_tools_take_too_long_goes_on_with_valid_requests() {
+async fn a_turn_whose_tools_take_too_long_continues_with_valid_requests() {
     for way in WAYS {
         for (streams, stuck) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
             for next in [Next::Resume, Next::Ask] {

@@ -17,7 +17,7 @@ fn text() -> impl Strategy<Value = &'static str> {
     prop_oneof![Just(""), Just(" \n"), Just("x"), Just("Ä \u{0} \"quoted\"")]
 }
 
-/// Parts of all kinds; those that only one provider understands are of models that nobody asks here.
+/// Parts of all kinds; those that only one provider understands are of models that are not called here.
 fn part() -> impl Strategy<Value = Part> {
     let provider = prop_oneof![Just("anthropic"), Just("openai-chat"), Just("openai-responses")];
     let foreign = provider.prop_map(|provider| Origin::new(provider, "another-model"));
@@ -136,7 +136,7 @@ fn no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn no_request_is_refused_for_the_schema_of_a_tool_of_somebody_else() {
+async fn no_request_is_refused_for_the_schema_of_a_third_party_tool() {
     let form = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } } });
     let schemas = [
         json!({ "properties": { "q": { "type": "array" } } }),

@@ -81,7 +81,7 @@ async fn a_slow_answer_is_read_as_it_comes_and_taken() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_that_another_try_may_mend() {
+async fn an_unreachable_server_is_an_error_that_may_be_retried() {
     let server = MockServer::start().await.unwrap();
     let url = server.url();
     drop(server);

@@ -65,7 +65,7 @@ async fn each_status_is_the_error_that_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn how_long_to_wait_and_how_much_is_too_much_are_told() {
+async fn the_wait_and_the_limit_are_reported() {
     for way in Way::ALL {
         let replies =
             [Reply::rate_limited(Duration::from_secs(7)), Reply::llama_context_overflow(18_098, 4_096)];

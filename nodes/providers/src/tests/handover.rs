@@ -45,7 +45,7 @@ async fn turn(server: &MockServer, log: &mut MessageLog, number: usize, clients:
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_with_any_other_provider() {
+async fn a_conversation_continues_with_any_other_provider() {
     for first in Way::ALL {
         for second in Way::ALL {
             let server = MockServer::start().await.unwrap();

@@ -19,7 +19,7 @@ pub enum Profile {
 
 /// A name of no [`Profile`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no profile; say development, canary or full")]
+#[error("`{0}` is not a profile; use development, canary or full")]
 pub struct UnknownProfile(pub String);
 
 /// A part of all users, the same ones each time.

@@ -91,7 +91,7 @@ fn s3_014_a_picture_that_is_not_too_large_keeps_its_size() {
 }
 
 #[test]
-fn s3_015_the_jpeg_is_of_quality_85_unless_somebody_says_otherwise() {
+fn s3_015_the_jpeg_is_of_quality_85_by_default() {
     // What a noisy picture comes to differs with every step of quality.
     let noise = RgbImage::from_fn(64, 64, |x, y| {
         let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
@@ -140,12 +140,13 @@ fn s3_017_a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn what_is_no_picture_is_told_apart_from_one_that_is_broken() {
+fn what_is_no_picture_is_distinguished_from_one_that_is_broken() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("notes.jpg");
     std::fs::write(&file, "Leading lines draw the eye.").unwrap();
     let error = ImagePreparation::new().read(&file).unwrap_err();
-    let expected = format!("the image `{}` cannot be used: it is no JPEG, PNG, GIF or WebP", file.display());
+    let expected =
+        format!("the image `{}` cannot be used: it is not a JPEG, PNG, GIF or WebP image", file.display());
     assert_eq!(error.to_string(), expected);
 
     let folder_itself = ImagePreparation::new().read(folder.path()).unwrap_err();

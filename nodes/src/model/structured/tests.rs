@@ -22,7 +22,7 @@ fn paris() -> Turn {
 }
 
 #[tokio::test]
-async fn a_value_comes_with_its_reply_and_the_model_is_told_its_form_twice() {
+async fn a_value_comes_with_its_reply_and_the_model_gets_its_form_twice() {
     let model = Scripted::new().then(paris());
     let given = model.structured::<City>(request()).await.unwrap();
     assert_eq!(given.value, City { name: "Paris".into(), millions: 2 });

@@ -24,7 +24,7 @@ pub struct Tiktoken {
 
 /// No encoding is known for a model. [`Tiktoken::default`] is the one of the newest models.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not known how the model `{model}` reads tokens")]
+#[error("the tokenizer of the model `{model}` is unknown")]
 pub struct UnknownEncoding {
     /// The name of the model.
     pub model: String,
@@ -41,7 +41,7 @@ impl Tiktoken {
     /// The encoding of a model.
     ///
     /// # Errors
-    /// When none is known.
+    /// If none is known.
     pub fn of_model(model: &str) -> Result<Self, UnknownEncoding> {
         let texts = bpe_for_model(model).map_err(|_| UnknownEncoding { model: model.to_owned() })?;
         Ok(Self { texts, images: ImageTokens::of_model(model) })
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_model_that_is_not_known_says_so() {
         let error = Tiktoken::of_model("no-such-model").unwrap_err();
-        assert_eq!(error.to_string(), "it is not known how the model `no-such-model` reads tokens");
+        assert_eq!(error.to_string(), "the tokenizer of the model `no-such-model` is unknown");
     }
 
     /// Texts with their tokens in `cl100k_base`, that of GPT-4, and in `o200k_base`, that of the models since GPT-4o.

@@ -139,7 +139,7 @@ async fn a_long_conversation_is_shown_in_short_and_kept_whole() {
 }
 
 #[tokio::test]
-async fn the_next_summary_goes_on_from_the_one_before() {
+async fn the_next_summary_continues_from_the_one_before() {
     let model = Talker::with_windows(10_000, 10_000);
     let graph = graph(Arc::clone(&model) as Arc<dyn ChatModel>, manager());
     let state = talk(&graph, 0..8).await;

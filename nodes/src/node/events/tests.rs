@@ -13,7 +13,7 @@ use superstep_core::reducer::KeyedLog;
 use superstep_core::run::{EventKind, Graph, RunEvent};
 use superstep_core::state::State;
 
-use super::super::events::*;
+use super::*;
 use crate::message::{MessageLog, ToolCall};
 use crate::model::{ModelError, ModelReply, Scripted, Turn};
 use crate::node::{Agent, AgentNext, ConversationLength, ToolRun, Tools};
@@ -75,7 +75,7 @@ fn reply(text: &str, calls: Vec<ToolCall>) -> Turn {
 }
 
 #[tokio::test]
-async fn a_failed_call_and_a_reply_are_told_of_once_each() {
+async fn a_failed_call_and_a_reply_are_reported_once_each() {
     let overloaded = ModelError::Overloaded { reason: "too many".into(), retry_after: None };
     let emitted = Emitted::default();
     let graph = graph(

@@ -102,7 +102,7 @@ async fn s0_028_where_there_is_no_decision_words_decide() {
 }
 
 #[tokio::test]
-async fn without_tools_nobody_is_asked() {
+async fn without_tools_no_model_is_asked() {
     let (state, model) = route(Scripted::new(), &ToolRegistry::new(), "Search for forks!").await;
     assert_eq!((state.action, state.confidence), (Some(NextAction::Respond), Some(1.0)));
     assert!(model.requests().is_empty());
@@ -129,7 +129,7 @@ async fn a_turn_begins_with_its_request_once() {
 }
 
 #[tokio::test]
-async fn who_watches_is_told_who_has_decided() {
+async fn observers_learn_who_decided() {
     let model = Arc::new(says("no"));
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let hears = Arc::clone(&told);

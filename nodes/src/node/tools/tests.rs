@@ -12,7 +12,7 @@ use superstep_core::reducer::KeyedLog;
 use superstep_core::run::{EventKind, Graph, RunEvent};
 
 use super::*;
-use crate::message::{MessageLog, ToolMessage, ToolStatus};
+use crate::message::{MessageLog, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{Concurrency, ToolEffect, ToolEvent, ToolEventKind, TypedTool};
 
 #[derive(State, Clone, Debug, Default)]
@@ -77,7 +77,7 @@ async fn the_policy_says_which_calls_run_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn every_call_is_answered_and_the_run_goes_on() {
+async fn every_call_is_answered_and_the_run_continues() {
     let broken = TypedTool::new("broken", "Breaks.", |Nothing {}| async {
         match std::hint::black_box(true) {
             true => panic!("a mistake"),
@@ -114,7 +114,7 @@ async fn calls_of_a_thread_share_values_and_work_in_the_workspace() {
 }
 
 #[tokio::test]
-async fn calls_are_told_of_while_the_run_is_observed() {
+async fn calls_are_reported_while_the_run_is_observed() {
     let events = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&events);
     let observer = move |event: &RunEvent| {
@@ -141,7 +141,7 @@ async fn calls_are_told_of_while_the_run_is_observed() {
 
 // The clock moves when the run waits for nothing but the tool that hangs.
 #[tokio::test(start_paused = true)]
-async fn a_recorded_call_is_told_of_again_when_the_run_is_resumed() {
+async fn a_recorded_call_is_reported_again_when_the_run_is_resumed() {
     let events = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&events);
     let observer = move |event: &RunEvent| {
@@ -184,9 +184,9 @@ async fn a_recorded_call_is_told_of_again_when_the_run_is_resumed() {
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
-/// A call that a crash cut short may have happened. Whether somebody is asked is the node's policy.
+/// A call that a crash cut short may have happened. The node's policy decides if the user is asked.
 #[tokio::test(start_paused = true)]
-async fn of_a_call_that_was_cut_short_somebody_is_asked_if_the_node_says_so() {
+async fn the_user_is_asked_about_an_interrupted_call_if_the_node_requires_it() {
     let pays = Arc::new(AtomicU32::new(0));
     let paid = Arc::clone(&pays);
     let pay = TypedTool::new("pay", "Pays.", move |Nothing {}| {

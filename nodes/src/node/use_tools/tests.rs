@@ -121,7 +121,7 @@ fn gone() -> ModelError {
 }
 
 #[tokio::test]
-async fn a_turn_that_failed_between_tools_has_what_they_did_and_goes_on_with_them() {
+async fn a_turn_that_failed_between_tools_has_what_they_did_and_continues_with_them() {
     let (tools, read) = pages();
     let model =
         Arc::new(Scripted::new().then(asks(1..2)).fail(gone()).fail(gone()).then(asks(2..3)).say("Words."));

@@ -224,7 +224,7 @@ async fn s0_099_compaction_verification_and_refinement_are_spans() {
 }
 
 #[tokio::test]
-async fn errors_are_told_by_their_kind_and_not_by_their_text() {
+async fn errors_are_reported_by_their_kind_and_not_by_their_text() {
     let (exporter, provider) = tracer();
     let model = Scripted::new().fail(ModelError::InvalidRequest { reason: "no mackerel".into() });
     let graph = graph(model).observe(spans(&provider));

@@ -83,13 +83,10 @@ async fn s2_100_118_a_tool_allows_asks_denies_or_leaves_it_to_the_policy() {
 }
 
 #[tokio::test]
-async fn a_tool_that_wants_somebody_asked_says_why_when_nobody_is() {
+async fn a_tool_that_needs_consent_is_denied_with_the_reason_if_there_is_no_user() {
     let probe = Probe { permission: Permission::Ask("it deletes files".into()), ..Probe::new(Deed::Say("")) };
     let said = made(&probe, &good()).await.1;
-    assert!(
-        said.ends_with("it needs somebody's consent, and nobody can be asked (it deletes files)"),
-        "{said}"
-    );
+    assert!(said.ends_with("it needs consent, and there is no user to ask (it deletes files)"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +160,7 @@ impl Tool for Detached {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_beside_the_tool_learns_that_nobody_waits_any_more() {
+async fn work_beside_the_tool_is_cancelled_with_the_call() {
     let (task, token) = (Arc::default(), CancellationToken::new());
     let tools = ToolRegistry::new().with(Detached(Arc::clone(&task))).unwrap();
     let context = context().cancel_on(&token);
@@ -201,7 +198,7 @@ async fn s2_110_observers_see_another_input_than_is_executed() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_made_is_told_of_as_refused_with_what_observers_may_see_of_it() {
+async fn a_call_that_is_not_made_is_reported_as_refused_with_what_observers_may_see_of_it() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&told);
     let context = context().observe(move |event: ToolEvent| sink.lock().unwrap().push(event));

@@ -35,7 +35,7 @@ async fn a_call_is_answered_with_the_output() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_to_the_model() {
+async fn what_goes_wrong_is_reported_to_the_model() {
     let (status, text) = answer(json!({}), "whisper").await;
     assert_eq!(status, ToolStatus::Error);
     assert_eq!(text, "there is no tool named `whisper`; the tools are: cry, shout");
@@ -115,7 +115,7 @@ async fn tools_of_other_programs_come_last_and_never_replace_an_own_one() {
 }
 
 #[test]
-fn the_fingerprint_is_of_what_a_model_is_told() {
+fn the_fingerprint_covers_what_a_model_gets() {
     let one = ToolRegistry::new().with(shout("a")).unwrap().with(shout("b")).unwrap();
     let other = ToolRegistry::new().with(shout("b")).unwrap().with(shout("a")).unwrap();
     assert_eq!(one.fingerprint(), other.fingerprint());

@@ -63,7 +63,7 @@ fn s2_104_exactly_these_seven_methods_have_to_be_written() {
 }
 
 #[test]
-fn s2_097_102_a_model_is_told_the_name_the_prompt_and_the_schema() {
+fn s2_097_102_a_model_gets_the_name_the_prompt_and_the_schema() {
     let specs = ToolRegistry::new().with(Least).unwrap().specs();
     let spec = serde_json::to_value(&specs[0]).unwrap();
     assert_eq!(

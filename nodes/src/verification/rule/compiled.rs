@@ -22,7 +22,7 @@ impl SchemaRule {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not valid.
     pub fn new(schema: &Value) -> Result<Self, InvalidRule> {
         ValueSchema::compile(schema).map(Self).map_err(|reason| InvalidRule { reason })
     }
@@ -76,7 +76,7 @@ impl RegexRule {
     /// The expression has to be found.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not valid.
     pub fn must_match(pattern: &str) -> Result<Self, InvalidRule> {
         Self::of(pattern, Wanted::Found, format!("The response has to have a part that matches `{pattern}`."))
     }
@@ -84,7 +84,7 @@ impl RegexRule {
     /// The expression must not be found.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is not valid.
     pub fn must_not_match(pattern: &str) -> Result<Self, InvalidRule> {
         Self::of(
             pattern,
@@ -141,7 +141,7 @@ impl Rule for RegexRule {
 
 /// An error of making a rule: its schema or its regular expression is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such rule: {reason}")]
+#[error("the rule is not valid: {reason}")]
 pub struct InvalidRule {
     /// A description of the error.
     pub reason: String,

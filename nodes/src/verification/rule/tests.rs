@@ -88,7 +88,7 @@ async fn json_has_to_fit_its_schema() {
         None
     );
     let none = SchemaRule::new(&serde_json::json!({ "type": "objekt" })).unwrap_err().to_string();
-    assert!(none.starts_with("there is no such rule: at /type: "), "{none}");
+    assert!(none.starts_with("the rule is not valid: at /type: "), "{none}");
 }
 
 #[cfg(feature = "schema-validation")]
@@ -104,7 +104,7 @@ async fn an_expression_is_to_be_found_or_not() {
         "Do not speak of yourself. It is: \"As an AI\""
     );
     let none = RegexRule::must_match("(").unwrap_err();
-    assert_eq!(none.to_string(), "there is no such rule: unclosed group");
+    assert_eq!(none.to_string(), "the rule is not valid: unclosed group");
     assert!(RegexRule::must_match(r"(\w{1000}){1000}").is_err());
 }
 

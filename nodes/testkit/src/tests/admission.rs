@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::{ask, headers, question, send, server};
 
 #[test]
-fn without_the_right_key_nobody_is_let_in() {
+fn without_the_right_key_every_request_is_refused() {
     let server = MockServer::builder().key("right").start_in_thread().unwrap();
     for (endpoint, wrong, missing, kind) in [
         (Endpoint::Messages, "invalid x-api-key", "x-api-key header is required", "authentication_error"),

@@ -75,7 +75,7 @@ fn what_a_request_must_have_is_asked_for() {
 }
 
 #[test]
-fn members_that_nobody_knows_are_not_permitted() {
+fn unknown_members_are_not_permitted() {
     let said = "Extra inputs are not permitted";
     let request = request();
     for (pointer, path) in [

@@ -49,7 +49,7 @@ fn a_request_with_everything_in_it_is_taken() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_a_code() {
+fn what_is_wrong_is_reported_with_its_place_and_a_code() {
     for (change, param, code) in [
         (("/model", None), "model", "missing_required_parameter"),
         (("/extra", Some(json!(1))), "extra", "unknown_parameter"),

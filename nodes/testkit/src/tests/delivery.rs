@@ -73,7 +73,7 @@ fn a_server_that_is_dropped_is_gone() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_dropped_has_abandoned_nobody() {
+async fn a_server_that_is_dropped_has_abandoned_no_request() {
     let server = MockServer::start().await.unwrap();
     server.reply(Reply::never());
     let headers = headers(Endpoint::Messages, MockServer::KEY);

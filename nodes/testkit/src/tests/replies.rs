@@ -171,7 +171,7 @@ fn every_stop_has_its_words() {
 }
 
 #[test]
-fn a_stop_sequence_is_told_and_a_refusal_has_details() {
+fn a_stop_sequence_is_reported_and_a_refusal_has_details() {
     let server = server();
     server.reply(Reply::text("Well").stop(Stop::StopSequence("END".to_owned())));
     let answer = ask(&server, Endpoint::Messages, &question(Endpoint::Messages)).json();
@@ -213,7 +213,7 @@ fn a_failure_is_an_error_and_a_response_that_failed() {
 }
 
 #[test]
-fn errors_are_told_in_the_envelope_of_each_vendor() {
+fn errors_are_reported_in_the_envelope_of_each_vendor() {
     let server = server();
     for endpoint in SPEAKING {
         server.reply(
@@ -330,7 +330,7 @@ fn tokens_are_counted_and_texts_embedded_by_the_server_itself() {
 
     server.reply_at(Endpoint::Embeddings, Reply::rate_limited(Duration::from_secs(1)));
     assert_eq!(ask(&server, Endpoint::Embeddings, &texts).status, 429);
-    server.reply_at(Endpoint::Embeddings, "nobody speaks here");
+    server.reply_at(Endpoint::Embeddings, "not JSON");
     assert_eq!(ask(&server, Endpoint::Embeddings, &texts).status, 500);
 }
 

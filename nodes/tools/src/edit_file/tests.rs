@@ -78,9 +78,9 @@ async fn s2_113_114_only_a_file_that_is_as_it_was_read_is_edited() {
     assert_eq!(session.get("a.txt"), "new text");
 }
 
-/// Between validation and the edit somebody may be asked, which may take hours.
+/// Between validation and the edit the user may be asked, which may take hours.
 #[tokio::test]
-async fn a_file_that_changes_while_somebody_is_asked_is_not_edited() {
+async fn a_file_that_changes_while_the_user_is_asked_is_not_edited() {
     use superstep_nodes::tool::{PermissionDecision, PermissionPolicy, PermissionRequest, ToolRegistry};
 
     use crate::ReadFile;

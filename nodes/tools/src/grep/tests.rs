@@ -83,7 +83,7 @@ async fn an_expression_that_is_none_is_not_valid() {
 }
 
 #[tokio::test]
-async fn a_search_that_nobody_waits_for_ends() {
+async fn an_abandoned_search_ends() {
     let session = session();
     let gone = CancellationToken::new();
     gone.cancel();

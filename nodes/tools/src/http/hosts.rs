@@ -23,13 +23,13 @@ pub(super) struct Hosts {
 #[non_exhaustive]
 pub enum HttpRuleError {
     /// It names no host. Write a name or an address, without `http://`.
-    #[error("`{host}` is no host: write a name or an address, and a port behind it if it is only that one")]
+    #[error("`{host}` is not a host: write a name or an address, with :PORT to allow only that port")]
     Host {
         /// The host as given.
         host: String,
     },
     /// It names no header, or the value is none that a header may have.
-    #[error("`{name}` is no header, or its value is none")]
+    #[error("`{name}` is not a header name, or its value is not valid")]
     Header {
         /// The name that was written.
         name: String,

@@ -21,15 +21,15 @@ use crate::built_in::{BuiltIn, built_in};
 
 /// The tool `http_request`: asks a server of the public internet.
 ///
-/// Addresses of this machine, of a local network or inside of a cloud provider are refused, however they are written and
-/// whatever name stands for them, unless the program [allows them](Self::allow_internal). The tool looks names up itself,
-/// and connects to no address that it has not checked; each redirect is checked again. No proxy is used.
+/// Addresses of this machine, of a local network or inside of a cloud provider are refused, however they are written
+/// and whatever name stands for them, unless the program [allows them](Self::allow_internal). The tool looks names up
+/// itself, and connects to no address that it has not checked; each redirect is checked again. No proxy is used.
 ///
 /// `GET` and `HEAD` look and change nothing. Every other method needs a person's permission, unless the program
 /// [allows](Self::allow_method) it.
 ///
-/// What a model asks for may carry away what it knows, in the address alone: [`only_host`](Self::only_host) says whom it
-/// may tell.
+/// A request may leak what the model knows, even in its URL: [`only_host`](Self::only_host) limits the hosts that
+/// it may reach.
 #[derive(Clone)]
 pub struct HttpRequest {
     hosts: Hosts,
@@ -43,7 +43,7 @@ pub struct HttpRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpRequestInput {
-    /// The address, which begins with `http://` or `https://`.
+    /// The URL, which begins with `http://` or `https://`.
     pub url: String,
     /// The method.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct HttpRequestInput {
     /// Headers, such as `accept`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The body, of a method that has one.
+    /// The body, if the method has one.
     pub body: Option<String>,
 }
 
@@ -60,18 +60,18 @@ pub struct HttpRequestInput {
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
 pub enum HttpMethod {
-    /// Asks for what is there.
+    /// Requests a resource.
     #[default]
     Get,
-    /// Asks for the headers alone.
+    /// Requests only the headers.
     Head,
-    /// Sends something.
+    /// Sends data.
     Post,
-    /// Puts something in a place.
+    /// Creates or replaces a resource.
     Put,
-    /// Changes something in part.
+    /// Changes a part of a resource.
     Patch,
-    /// Takes something away.
+    /// Deletes a resource.
     Delete,
 }
 
@@ -289,7 +289,7 @@ fn headers(named: &BTreeMap<String, String>) -> Result<HeaderMap, ToolFailure> {
         "upgrade",
     ];
     let header = |(name, value): (&String, &String)| {
-        let wrong = || ToolFailure::new(format!("`{name}` is no header that may be sent"));
+        let wrong = || ToolFailure::new(format!("`{name}` is not a header that may be sent"));
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         if OURS.contains(&parsed.as_str()) || parsed.as_str().starts_with("proxy-") {
             return Err(wrong());

@@ -48,7 +48,7 @@ async fn lines_of_json_are_a_list() {
     assert_eq!(second, "2");
     let session = Session::with(&[("a.ndjson", "1\n{\n")]);
     let (_, said) = session.refused("read_json", json!({ "path": "a.ndjson" })).await;
-    assert!(said.contains("line 2 of `a.ndjson` is no JSON: "), "{said}");
+    assert!(said.contains("line 2 of `a.ndjson` is not JSON: "), "{said}");
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn what_is_too_large_is_described() {
 async fn what_is_no_json_is_refused_and_depth_too() {
     let session = Session::with(&[("a.json", "{"), ("deep.json", &"[".repeat(100_000))]);
     let (_, said) = session.refused("read_json", json!({ "path": "a.json" })).await;
-    assert!(said.contains("`a.json` is no JSON: EOF"), "{said}");
+    assert!(said.contains("`a.json` is not JSON: EOF"), "{said}");
     let (_, said) = session.refused("read_json", json!({ "path": "deep.json" })).await;
     assert!(said.contains("recursion limit"), "{said}");
 }

@@ -62,10 +62,10 @@ pub struct Bash {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BashInput {
-    /// The command, in the language of bash.
+    /// The bash command.
     #[schemars(length(min = 1))]
     pub command: String,
-    /// After how many seconds it is stopped; as long as it may take, if it is left out.
+    /// The time limit in seconds; by default the longest that is allowed.
     #[schemars(range(min = 1))]
     pub seconds: Option<u64>,
 }
@@ -232,7 +232,7 @@ fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
         text.push('\n');
     }
     if goes_on {
-        text.push_str("[something that it started goes on]\n");
+        text.push_str("[a process that it started is still running]\n");
     }
     match end {
         End::Stopped => Err(ToolFailure::new(format!("it was stopped; until then it printed:\n{text}"))),

@@ -153,7 +153,7 @@ async fn a_statement_that_takes_too_long_is_interrupted_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_statement_that_nobody_waits_for_is_interrupted() {
+async fn an_abandoned_statement_is_interrupted() {
     let database = Database::new();
     let gone = CancellationToken::new();
     gone.cancel();
@@ -179,7 +179,7 @@ async fn rows_and_values_are_limited() {
 }
 
 #[tokio::test]
-async fn a_mistake_is_told_with_its_place() {
+async fn a_mistake_is_reported_with_its_place() {
     let database = Database::new();
     let wrong = said(&database.read("SELECT nme FROM people").await);
     assert_eq!(wrong, "the tool `sql_query` failed: no such column: nme, at byte 7");

@@ -135,7 +135,7 @@ async fn links_and_steps_up_within_the_workspace_are_followed() {
 }
 
 #[tokio::test]
-async fn an_absolute_path_into_the_workspace_is_told_how_to_be_written() {
+async fn an_absolute_path_into_the_workspace_is_answered_with_its_relative_form() {
     let session = Session::with(&[("src/a.txt", "a")]);
     let path = session.path("src/a.txt").canonicalize().unwrap();
     let (outcome, said) = session.refused("read_file", json!({ "path": path })).await;

@@ -75,7 +75,7 @@ async fn a_file_keeps_its_permissions_and_one_that_is_read_only_its_content() {
 }
 
 #[tokio::test]
-async fn whoever_reads_a_file_sees_the_old_content_or_the_new() {
+async fn a_reader_of_a_file_sees_the_old_content_or_the_new() {
     let session = Session::with(&[]);
     let content = |letter: &str| letter.repeat(200_000);
     session.done("write_file", json!({ "path": "a.txt", "content": content("a") })).await;
@@ -135,7 +135,7 @@ async fn what_is_no_file_is_not_written() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_writes_nothing() {
+async fn an_abandoned_call_writes_nothing() {
     let session = Session::with(&[]);
     let tool = WriteFile::new(Workspace::at(session.path(".")).unwrap());
     let call =

@@ -1,4 +1,4 @@
-//! Step 6 of thread "zig" of graph "essay" comes out as it is recorded, from what was next on.
+//! Step 6 of thread "zig" of graph "essay" ends as recorded, from its next tasks on.
 //! Written by `superstep test` for zig.
 
 use superstep::testing::{self, Cassette};
@@ -22,7 +22,7 @@ async fn zig_at_6() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The state at its begin.
+/// The initial state.
 const STATE: &str = r#"{
   "draft": "Rust (1): history (1), people (1) 01941f29-7c00-7000-8000-0006cbbeaa11",
   "facts": [
@@ -34,7 +34,7 @@ const STATE: &str = r#"{
   "topic": "Zig"
 }"#;
 
-/// What it begins with.
+/// The input, or the tasks that were next.
 const BEGIN: &str = r#"{
   "tasks": [
     {
@@ -48,7 +48,7 @@ const BEGIN: &str = r#"{
   ]
 }"#;
 
-/// The state at its end.
+/// The final state.
 const EXPECTED: &str = r#"{
   "draft": "Zig (1): history (1), people (1) 01941f29-7c00-7000-8000-00116cd3d6af",
   "facts": [
@@ -60,7 +60,7 @@ const EXPECTED: &str = r#"{
   "topic": "Zig"
 }"#;
 
-/// What the outside world has said.
+/// The recorded effects and answers.
 const CASSETTE: &str = r#"{
   "version": 1,
   "recordings": [

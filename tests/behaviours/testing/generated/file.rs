@@ -1,4 +1,4 @@
-//! Step 6 of thread "rust" of graph "essay" comes out as it is recorded, from its input on.
+//! Step 6 of thread "rust" of graph "essay" ends as recorded, from its input on.
 //! Written by `superstep test` for rust.
 
 use superstep::testing::{self, Cassette};
@@ -22,10 +22,10 @@ async fn rust_at_6() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The state at its begin.
+/// The initial state.
 const STATE: &str = r#"{}"#;
 
-/// What it begins with.
+/// The input, or the tasks that were next.
 const BEGIN: &str = r#"[
   {
     "field": "topic",
@@ -54,7 +54,7 @@ const BEGIN: &str = r#"[
   }
 ]"#;
 
-/// The state at its end.
+/// The final state.
 const EXPECTED: &str = r#"{
   "draft": "Rust (2): history (1), people (1) 01941f29-7c00-7000-8000-000a88795369",
   "facts": [

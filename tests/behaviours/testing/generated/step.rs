@@ -1,4 +1,4 @@
-//! Step 2 of thread "rust" of graph "essay" comes out as it is recorded, from what was next on.
+//! Step 2 of thread "rust" of graph "essay" ends as recorded, from its next tasks on.
 //! Written by `superstep test` for rust@2.
 
 use superstep::testing::{self, Cassette};
@@ -22,7 +22,7 @@ async fn rust_at_2() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The state at its begin.
+/// The initial state.
 const STATE: &str = r#"{
   "draft": "",
   "facts": [],
@@ -31,7 +31,7 @@ const STATE: &str = r#"{
   "topic": "Rust"
 }"#;
 
-/// What it begins with.
+/// The input, or the tasks that were next.
 const BEGIN: &str = r#"{
   "tasks": [
     {
@@ -57,7 +57,7 @@ const BEGIN: &str = r#"{
   ]
 }"#;
 
-/// The state at its end.
+/// The final state.
 const EXPECTED: &str = r#"{
   "draft": "",
   "facts": [
@@ -69,7 +69,7 @@ const EXPECTED: &str = r#"{
   "topic": "Rust"
 }"#;
 
-/// What the outside world has said.
+/// The recorded effects and answers.
 const CASSETTE: &str = r#"{
   "version": 1,
   "recordings": [

@@ -1,4 +1,4 @@
-//! Step 5 of thread "rust" of graph "essay" comes out as it is recorded, from its input on.
+//! Step 5 of thread "rust" of graph "essay" ends as recorded, from its input on.
 //! Written by `superstep test` for rust@5.
 
 use superstep::testing::{self, Cassette};
@@ -22,10 +22,10 @@ async fn rust_at_5() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The state at its begin.
+/// The initial state.
 const STATE: &str = r#"{}"#;
 
-/// What it begins with.
+/// The input, or the tasks that were next.
 const BEGIN: &str = r#"[
   {
     "field": "topic",
@@ -54,7 +54,7 @@ const BEGIN: &str = r#"[
   }
 ]"#;
 
-/// The state at its end.
+/// The final state.
 const EXPECTED: &str = r#"{
   "draft": "Rust (2): history (1), people (1) 01941f29-7c00-7000-8000-000a88795369",
   "facts": [
@@ -66,7 +66,7 @@ const EXPECTED: &str = r#"{
   "topic": "Rust"
 }"#;
 
-/// What the outside world has said.
+/// The recorded effects and answers.
 const CASSETTE: &str = r#"{
   "version": 1,
   "recordings": [

@@ -135,7 +135,7 @@ fn check(happened: &[Event], dice: &mut Dice, order: &Order, end: &Value, folder
     if dice.below(resumed) == 0 {
         let (voice, said) = Voice::kept();
         drive::perform(&life.order, &voice);
-        let said = core::mem::take(&mut *said.lock().expect("nobody panicked with it"));
+        let said = core::mem::take(&mut *said.lock().expect("no holder of the lock panicked"));
         life.check(&said)?;
         life.check_ends(&said)?;
     }

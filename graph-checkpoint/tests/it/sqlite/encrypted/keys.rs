@@ -15,7 +15,7 @@ fn problem<T>(found: Result<T, StoreError>) -> (KeyProblem, String) {
 }
 
 #[test]
-fn each_way_to_have_the_wrong_keys_is_told_from_the_others() {
+fn each_way_to_have_the_wrong_keys_has_its_own_error() {
     run(async {
         let (_folder, path) = written(sealed()).await;
         let wrong = || KeyRing::new("first", Key::new([9; 32]));
@@ -27,15 +27,15 @@ fn each_way_to_have_the_wrong_keys_is_told_from_the_others() {
             ),
             (
                 problem(SqliteReader::open(file(&path, wrong()))),
-                "was encrypted with another key first than the one given: give the one it was encrypted with",
+                "was encrypted with a different key named first: give that key",
             ),
             (
                 problem(SqliteSaver::options().encrypt(wrong()).open(&path).await),
-                "was encrypted with another key first than the one given: give the one it was encrypted with",
+                "was encrypted with a different key named first: give that key",
             ),
             (
                 problem(SqliteReader::open(file(&path, second_key()))),
-                "needs the key first, which is not there: it is not among the keys given",
+                "needs the key first: it is not among the keys given",
             ),
         ];
         for ((_, said), expected) in cases {

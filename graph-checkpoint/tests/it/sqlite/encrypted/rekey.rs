@@ -89,7 +89,7 @@ fn exports(file: CheckpointFile) -> Vec<String> {
 
 /// Format 4 had encrypted long texts in the column for texts.
 #[test]
-fn long_texts_that_format_4_has_sealed_are_read_and_become_bytes_when_they_are_sealed_anew() {
+fn long_texts_that_format_4_encrypted_are_read_and_become_bytes_when_they_are_encrypted_again() {
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-4-sealed.db");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.db");
@@ -174,7 +174,7 @@ fn places(path: &Path) -> Vec<(&'static str, &'static str, i64)> {
 
 /// A constraint in the file fails the transaction with a given row, like a crash.
 #[test]
-fn a_change_of_keys_goes_on_after_an_interruption_at_any_table() {
+fn a_change_of_keys_continues_after_an_interruption_at_any_table() {
     run(async {
         let (_folder, encrypted) = written(sealed()).await;
         let (_folder, plain) = written(SqliteSaver::options()).await;

@@ -74,7 +74,7 @@ fn every_node_is_none_of_start() {
 
 /// Otherwise the resume after a drain, or after the limit, would pass a breakpoint that was never reported.
 #[test]
-fn a_breakpoint_is_told_before_a_drain_and_the_limit() {
+fn a_breakpoint_is_reported_before_a_drain_and_the_limit() {
     let wires = chain();
     let mut play = Play::with(&wires, Limits { recursion: 1, ..Limits::default() });
     play.machine = play.machine.with_breakpoints(breakpoints(&wires, &["b"], &[]));

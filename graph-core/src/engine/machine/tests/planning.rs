@@ -46,7 +46,7 @@ fn late_join() -> Arc<Topology> {
 }
 
 #[test]
-fn a_join_waits_across_supersteps_and_then_waits_anew() {
+fn a_join_waits_across_supersteps_and_then_waits_again() {
     let wires = late_join();
     let mut play = Play::new(&wires).started();
     assert_eq!(play.finish(2), "commit 1 [a b] then [d]");

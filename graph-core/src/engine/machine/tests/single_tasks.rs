@@ -4,7 +4,8 @@ use super::*;
 
 fn only(wires: &Topology, task: u32, done: Vec<(u32, Targets)>) -> Line {
     let finished = done.into_iter().map(|(task, targets)| (number(task), targets)).collect();
-    event(Event::Begin(Begin::Task(Restored { finished, ..restored(wires, 0, &["a", "b"]) }, number(task))))
+    let restored = Restored { finished, ..restored(wires, 0, &["a", "b"]) };
+    event(Event::Begin(Begin::Task(restored.into(), number(task))))
 }
 
 #[test]

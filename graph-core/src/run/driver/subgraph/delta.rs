@@ -73,7 +73,7 @@ impl Delta {
     }
 
     /// Replaces this driver's writes by those up to a checkpoint of another driver of the run.
-    pub(in crate::run) async fn read_anew(
+    pub(in crate::run) async fn read_again(
         &mut self,
         saver: &dyn Checkpointer,
         thread: &ThreadId,

@@ -229,7 +229,7 @@ async fn standing(
             Some(_) => Err(NodeError::terminal("a subgraph that keeps its state needs a checkpointer")),
         };
     };
-    // Its name follows from a checkpoint that this run has just stored: nearly always nobody has begun it.
+    // Its name follows from a checkpoint that this run has just stored: nearly always no run has begun it.
     let is_unread = !cell.facts.is_resumed && cell.attempt() == 1;
     let load = || async { Ok::<_, NodeError>(runtime.load(thread, At::Head).await?.map(ThreadHead::from)) };
     let mut head = if is_unread { None } else { load().await? };

@@ -30,7 +30,7 @@ pub(super) mod stored {
 
 /// The state of a thread of a [flow](super::flow) from `I` to `O`: its input, its return value and its saved value.
 pub struct FlowState<I, O> {
-    stored: Stored,
+    stored: Arc<Stored>,
     types: PhantomData<fn(I) -> O>,
 }
 
@@ -61,8 +61,12 @@ impl<I: 'static, O: DeserializeOwned + 'static> StateForm for FlowState<I, O> {
     type Update = Result<Json, CodecError>;
     type Finished = O;
 
-    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Self {
-        Self { stored: Stored::read(state, schema), types: PhantomData }
+    fn read(state: Arc<dyn ErasedState>, schema: &Arc<Schema>) -> Arc<Self> {
+        Arc::new(Self { stored: Stored::read(state, schema), types: PhantomData })
+    }
+
+    fn owned(state: Arc<Self>) -> Self {
+        Arc::unwrap_or_clone(state)
     }
 
     fn write(
@@ -74,7 +78,7 @@ impl<I: 'static, O: DeserializeOwned + 'static> StateForm for FlowState<I, O> {
     }
 
     fn finished(self) -> Result<O, CodecError> {
-        self.stored.returned.unwrap_or_else(Json::null).decode()
+        self.returned().unwrap_or(&Json::null()).decode()
     }
 }
 
@@ -87,7 +91,7 @@ impl<I: Serialize + 'static, O: DeserializeOwned + 'static> IntoInput<FlowState<
 
 impl<I, O> Clone for FlowState<I, O> {
     fn clone(&self) -> Self {
-        Self { stored: self.stored.clone(), types: PhantomData }
+        Self { stored: Arc::clone(&self.stored), types: PhantomData }
     }
 }
 

@@ -61,8 +61,8 @@ struct Take {
 }
 
 impl Superstep<'_> {
-    /// Replays the superstep. If a task does not reach its recorded outcome, the superstep is repeated with that outcome
-    /// given, until it reaches its barrier. So the first failing task does not hide others.
+    /// Replays the superstep. If a task does not reach its recorded outcome, the superstep is repeated with that
+    /// outcome given, until it reaches its barrier. So the first failing task does not hide others.
     pub(super) async fn verify(&self) -> Result<Findings, CodecError> {
         let mut findings = Findings::default();
         let mut taken: BTreeSet<u32> = BTreeSet::new();
@@ -186,7 +186,7 @@ impl Superstep<'_> {
             outcome: match (checkpoint, played) {
                 (Some(checkpoint), _) => Ok(checkpoint),
                 (None, Err(error)) => Err(error.to_string()),
-                (None, Ok(())) => Err("it does not come to its end".into()),
+                (None, Ok(())) => Err("it does not end".into()),
             },
             below: take(&mut *recording.below.lock()),
         }
@@ -215,7 +215,7 @@ impl Superstep<'_> {
         drained.cancel();
         driver.stops.drain = Some(drained);
         let begin = driver.restore(self.standing(taken))?;
-        driver.drive(Begin::Resume(begin)).await.map(drop)
+        driver.drive(Begin::Resume(begin.into())).await.map(drop)
     }
 
     /// Returns the checkpoint before the superstep as the tasks see it: with their journal, with the failures that

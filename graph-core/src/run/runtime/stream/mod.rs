@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              ┌─► RunStream     drives the run: nothing is lost, and tasks wait until it has kept up
-//!  EventLog ───┼─► Feed          the latest events in a ring; its subscribers are told what they missed
+//!  EventLog ───┼─► Feed          the latest events in a ring; its subscribers learn what they missed
 //!   0 1 2 …    └─► Observer      called in place
 //!                     each through its views
 //! ```

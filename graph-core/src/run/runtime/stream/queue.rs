@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_holds_up_whoever_asks_and_loses_nothing() {
+    fn a_full_queue_holds_up_the_sender_and_loses_nothing() {
         let queue = EventQueue::new(View::Debug.into());
         let context = Context::from_waker(Waker::noop());
         let mut seq = 0;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_nobody_reads_holds_up_nobody() {
+    fn a_queue_without_a_reader_holds_up_no_sender() {
         let queue = EventQueue::new(View::Debug.into());
         let context = Context::from_waker(Waker::noop());
         (0..ROOM as u64).for_each(|seq| queue.push(&event(seq)));

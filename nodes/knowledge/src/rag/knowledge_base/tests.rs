@@ -110,7 +110,7 @@ async fn s3_045_nothing_is_found_where_nothing_was_ingested_and_the_error_says_w
     assert!(matches!(open("k.db", "none").unwrap_err(), KnowledgeError::NotIngested { .. }));
     assert!(!folder.path().join("none.db").exists());
 
-    // A collection that was only opened has nothing either, and holds nobody to its embedder.
+    // A collection that was only opened has nothing either, and requires no embedder.
     KnowledgeBase::open(folder.path().join("k.db"), "empty", HashEmbedder::new(8)).unwrap();
     assert!(matches!(open("k.db", "empty").unwrap_err(), KnowledgeError::NotIngested { .. }));
     KnowledgeBase::open(folder.path().join("k.db"), "empty", HashEmbedder::default()).unwrap();

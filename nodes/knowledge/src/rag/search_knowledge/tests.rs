@@ -37,7 +37,7 @@ async fn s3_039_what_is_found_is_numbered_and_has_its_source() {
 }
 
 #[tokio::test]
-async fn s3_038_three_pieces_are_returned_unless_somebody_says_otherwise() {
+async fn s3_038_three_pieces_are_returned_by_default() {
     let texts: Vec<_> = (0..5).map(|n| (format!("{n}.md"), "Light.")).collect();
     let texts: Vec<_> = texts.iter().map(|(source, text)| (source.as_str(), *text)).collect();
     let (_folder, base) = base(&texts).await;
@@ -80,7 +80,7 @@ impl Embedder for Away {
 }
 
 #[tokio::test]
-async fn s3_041_an_error_is_told_to_the_model() {
+async fn s3_041_an_error_is_reported_to_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let base = KnowledgeBase::open(folder.path().join("k.db"), "guides", Away).unwrap();
     let found = answer(SearchKnowledge::new(base), json!({ "query": "light" })).await;

@@ -77,7 +77,7 @@ fn s4_043_all_results_of_a_turn_are_in_one_message_of_the_user() {
 }
 
 #[test]
-fn what_goes_on_begins_with_what_was_sent_before() {
+fn what_continues_begins_with_what_was_sent_before() {
     let form = RequestForm::new("claude-test".into());
     let mut conversation =
         vec![Message::human("m1", "one"), Message::ai("m2", "two"), Message::human("m3", "three")];
@@ -145,7 +145,7 @@ fn thoughts_and_native_parts_go_back_to_the_model_that_said_them_and_to_no_other
 }
 
 #[test]
-fn tools_that_are_gone_are_told_of_and_cannot_be_called() {
+fn tools_that_are_gone_are_reported_and_cannot_be_called() {
     let call = ToolCall::new("c1", "look up!", json!("not an object"));
     let messages = [Message::human("m1", "?"), Message::ai_with_calls("m2", "", vec![call])];
     let body = form().streamed(&request(messages));
@@ -256,7 +256,7 @@ fn a_model_does_not_think_where_that_would_be_refused() {
 }
 
 #[test]
-fn an_error_is_told_in_words_alone() {
+fn an_error_is_reported_in_words_alone() {
     let call = ToolCall::new("c1", "add", json!({}));
     let image = Part::Image(Image::base64("image/png", "iVBORw0KGgo="));
     let shown: Content = [Part::text("overflow"), image].into_iter().collect();

@@ -103,7 +103,7 @@ fn a_reply_that_is_cut_off_ends_only_the_calls_that_are_closed() {
 }
 
 #[test]
-fn calls_without_an_index_are_told_apart_by_their_ids() {
+fn calls_without_an_index_are_distinguished_by_their_ids() {
     let deltas = [
         delta(None, "a", "x", "{\"n\":"),
         delta(None, "", "", "1}"),
@@ -114,7 +114,7 @@ fn calls_without_an_index_are_told_apart_by_their_ids() {
 }
 
 #[test]
-fn calls_without_an_index_and_an_id_are_told_apart_by_their_names() {
+fn calls_without_an_index_and_an_id_are_distinguished_by_their_names() {
     let deltas = [
         delta(None, "", "x", "{\"n\":"),
         delta(None, "", "x", "1}"),
@@ -127,7 +127,7 @@ fn calls_without_an_index_and_an_id_are_told_apart_by_their_names() {
 }
 
 #[test]
-fn calls_that_all_have_one_index_are_told_apart() {
+fn calls_that_all_have_one_index_are_distinguished() {
     let by_id =
         [delta(Some(0), "a", "x", "{}"), delta(Some(0), "b", "x", "{\"n\":"), delta(Some(0), "", "", "1}")];
     assert_eq!(calls(&by_id), [called("a", "x", json!({})), called("b", "x", json!({ "n": 1 }))]);

@@ -89,7 +89,7 @@ fn a_whole_request() {
 }
 
 #[test]
-fn the_same_request_is_the_same_text_and_what_goes_on_begins_with_it() {
+fn the_same_request_is_the_same_text_and_what_continues_begins_with_it() {
     let mut conversation = vec![Message::human("m1", "one"), Message::ai_with_calls("m2", "", vec![call()])];
     conversation.push(Message::tool("m3", &call(), "two"));
     let text = |conversation: &[Message]| openai().streamed(&request(conversation))["messages"].to_string();
@@ -204,7 +204,7 @@ fn a_models_own_thoughts_are_sent_back_only_where_that_is_wanted() {
 }
 
 #[test]
-fn tools_that_are_gone_are_told_of_and_cannot_be_called() {
+fn tools_that_are_gone_are_reported_and_cannot_be_called() {
     let call = ToolCall::new("c1", "look up!", json!("not an object"));
     let settings = Settings { parallel_tool_calls: Some(true), ..Settings::default() };
     let request = request([Message::human("m1", "?"), Message::ai_with_calls("m2", "", vec![call])]);

@@ -39,7 +39,7 @@ fn a_thought_and_a_tool() {
 /// llama.cpp names items by `item_id` alone, and a tool call by the id of the call: its streams were failures of the
 /// server.
 #[test]
-fn items_without_an_index_are_told_apart_by_their_ids() {
+fn items_without_an_index_are_distinguished_by_their_ids() {
     let reply = transcript!("without_output_index").unwrap();
     assert_eq!(texts(&reply), ("Let me check.".into(), StopReason::ToolUse));
     let calls = ["Paris", "Rome"]

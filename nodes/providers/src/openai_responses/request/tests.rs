@@ -95,7 +95,7 @@ fn a_whole_request() {
 }
 
 #[test]
-fn the_same_request_is_the_same_text_and_what_goes_on_begins_with_it() {
+fn the_same_request_is_the_same_text_and_what_continues_begins_with_it() {
     let mut conversation = vec![Message::human("m1", "one"), Message::ai_with_calls("m2", "", vec![call()])];
     conversation.push(Message::tool("m3", &call(), "two"));
     let before = input(&*conversation).to_string();

@@ -66,7 +66,11 @@ async fn s0_107_to_s0_109_all_four_combinations_run_the_same_script_to_the_same_
         let (state, ran) = turn(&graph(config), AgenticState::ask("Does it rain in Paris?")).await;
         assert_eq!(ran, expected);
         let judged = model.requests().iter().filter(|request| request.purpose == Purpose::Verifier).count();
-        assert_eq!(judged, usize::from(verification), "s0_101: nobody judges where nobody is to");
+        assert_eq!(
+            judged,
+            usize::from(verification),
+            "s0_101: there are judgements only if verification is on"
+        );
         assert_eq!(state.verdict() == Verdict::Unchecked, !verification);
         said.push(state.messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>());
     }

@@ -94,7 +94,7 @@ async fn the_response_that_the_tools_led_to_is_not_asked_for_twice() {
 }
 
 #[tokio::test]
-async fn a_second_turn_begins_anew_and_knows_the_first() {
+async fn a_second_turn_starts_over_and_knows_the_first() {
     let model = Scripted::new()
         .say("One.")
         .say("Two.")

@@ -31,7 +31,7 @@ fn looped(compacts: bool, uses_tools: bool, refinements: u32, judge: &[Judge]) -
     let mut model = Scripted::new()
         .on(Purpose::Router, json_turns([routed(route)]))
         .on(Purpose::Summarizer, ["Short."; 40])
-        .on(Purpose::Refiner, (0..40).map(|at| Turn::Say(format!("Response {at} of those made anew."))))
+        .on(Purpose::Refiner, (0..40).map(|at| Turn::Say(format!("Response {at} of the new ones."))))
         .on(Purpose::Verifier, judge.iter().map(|judge| judge.turn()));
     if uses_tools {
         model = model.then(asks_for_weather());

@@ -16,7 +16,7 @@ fn s0_110_s0_112_the_profiles_are_those_of_a_rollout() {
         assert_eq!(profile.to_string().parse(), Ok(profile));
     }
     let error = "Full".parse::<Profile>().unwrap_err().to_string();
-    assert_eq!(error, "`Full` is no profile; say development, canary or full");
+    assert_eq!(error, "`Full` is not a profile; use development, canary or full");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn s0_111_the_canary_is_one_user_in_ten_and_the_same_ones_each_time() {
 }
 
 #[tokio::test]
-async fn a_thread_of_one_part_goes_on_in_the_other() {
+async fn a_thread_of_one_part_continues_in_the_other() {
     let saver = MemorySaver::new();
     let answer = |with: bool| {
         let model = Scripted::new()

@@ -160,7 +160,7 @@ async fn s0_145_the_judge_sees_the_pictures_of_the_turn() {
 }
 
 #[tokio::test]
-async fn without_a_rule_and_a_judge_nobody_says_that_a_response_was_accepted() {
+async fn without_a_rule_and_a_judge_no_response_counts_as_accepted() {
     let verify =
         Verify::by_rules(OutputVerifier::new(), Chat::MESSAGES, Chat::VERIFICATIONS).passed(Chat::PASSED);
     let state = run(&graph_of(model(&[]), verify, None)).await;
@@ -170,7 +170,7 @@ async fn without_a_rule_and_a_judge_nobody_says_that_a_response_was_accepted() {
 }
 
 #[tokio::test]
-async fn a_blank_response_is_refused_by_whoever_verifies() {
+async fn a_blank_response_is_refused_by_every_verifier() {
     let model = Arc::new(Scripted::new().on(Purpose::Agent, [" \n"]).on(Purpose::Refiner, ["None."]));
     let rules = Verify::by_rules(OutputVerifier::new(), Chat::MESSAGES, Chat::VERIFICATIONS);
     let rules = rules.attempts(Chat::ATTEMPTS, 3).turn(Chat::TURN);

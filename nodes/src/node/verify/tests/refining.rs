@@ -33,7 +33,7 @@ async fn test_verification_prevents_bad_responses() {
 }
 
 #[tokio::test]
-async fn s0_004_s0_053_s0_057_what_was_wrong_is_told_to_the_model_and_the_response_is_not() {
+async fn s0_004_s0_053_s0_057_what_was_wrong_is_reported_to_the_model_and_the_response_is_not() {
     let model = model(&[0.2, 0.3, 0.9]);
     let state = run(&graph(&model, passing(), 3)).await;
     let refined = asked(&model, Purpose::Refiner);
@@ -113,7 +113,7 @@ async fn each_turn_of_a_thread_is_verified_by_itself() {
 }
 
 #[tokio::test]
-async fn those_who_watch_are_told_of_verifications_and_refinements() {
+async fn observers_get_verifications_and_refinements() {
     let told = EventLog::default();
     let state = run(&told.observe(graph(&model(&[0.2, 0.9]), passing(), 3))).await;
     let of_loop = |name: &str| [Verify::<Chat>::EVENT, Refine::<Chat>::EVENT].contains(&name);

@@ -330,7 +330,7 @@ fn s0_120_a_run_is_rated_once() {
 }
 
 #[test]
-fn calls_have_a_cost_where_there_are_prices_and_tools_that_nobody_has_are_one() {
+fn calls_have_a_cost_where_there_are_prices_and_unknown_tools_count_as_one() {
     let recorder = DebuggingRecorder::new();
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);

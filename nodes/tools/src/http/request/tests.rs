@@ -171,7 +171,7 @@ async fn redirects_end_and_lose_the_headers_at_another_server() {
 }
 
 #[tokio::test]
-async fn what_changes_something_needs_somebodys_consent() {
+async fn a_request_that_changes_something_needs_consent() {
     let server = Server::saying("done");
     let input = json!({ "url": server.url("/"), "method": "POST", "body": "a body." });
     let denied = call(server.tool(), input.clone()).await;
@@ -214,7 +214,7 @@ async fn a_key_goes_to_its_host_and_the_model_does_not_see_it() {
     call(other, json!({ "url": server.url("/") })).await;
     assert!(!server.asked()[1].contains("top-secret"));
     let wrong = HttpRequest::new().with_header("example.com", "a b", "top-secret").unwrap_err();
-    assert_eq!(wrong.to_string(), "`a b` is no header, or its value is none");
+    assert_eq!(wrong.to_string(), "`a b` is not a header name, or its value is not valid");
 }
 
 #[tokio::test]
@@ -261,11 +261,11 @@ async fn a_request_that_makes_no_sense_says_why() {
         (json!({ "url": "http://example.com", "body": "x" }), "has the method POST"),
         (
             json!({ "url": "http://example.com", "headers": { "Host": "a" } }),
-            "`Host` is no header that may be sent",
+            "`Host` is not a header that may be sent",
         ),
         (
             json!({ "url": "http://example.com", "headers": { "a": "b\r\nc: d" } }),
-            "`a` is no header that may be sent",
+            "`a` is not a header that may be sent",
         ),
         (json!({ "url": "http://example.com", "method": "CONNECT" }), "method"),
     ] {

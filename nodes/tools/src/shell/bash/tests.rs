@@ -210,7 +210,7 @@ mod in_the_sandbox {
     }
 
     #[tokio::test]
-    async fn it_signals_nobody_else() {
+    async fn it_signals_no_other_process() {
         let session = session();
         for who in [std::process::id().to_string(), "$PPID".to_owned(), "1".to_owned()] {
             let said = printed(&session, format!("kill -0 {who}")).await;
@@ -235,7 +235,7 @@ mod in_the_sandbox {
         }
     }
 
-    /// A process that starts itself anew in another session and ends, again and again: it never has a number for long.
+    /// A process that starts itself again in another session and ends, again and again: it never has a number for long.
     #[tokio::test]
     async fn what_is_always_another_process_is_killed_too() {
         let session = session();
@@ -384,7 +384,7 @@ mod in_the_sandbox {
 }
 
 #[tokio::test]
-async fn a_command_that_takes_too_long_is_killed_and_what_it_printed_is_told() {
+async fn a_command_that_takes_too_long_is_killed_and_what_it_printed_is_reported() {
     let (session, said) =
         stopped("trap '' TERM INT; echo $$ > pid; echo begun; : > ready; sleep 1000 & wait; sleep 1000")
             .await;
@@ -393,7 +393,7 @@ async fn a_command_that_takes_too_long_is_killed_and_what_it_printed_is_told() {
 }
 
 #[tokio::test]
-async fn a_command_that_nobody_waits_for_is_killed() {
+async fn a_command_whose_caller_is_gone_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let tool = Bash::new(Workspace::at(folder.path()).unwrap());
     let call = ToolCall::new("c", "bash", command("echo $$ > pid; sleep 1000"));
