@@ -43,7 +43,8 @@ pub use compaction_plan::{CompactionPlan, Unaccepted};
 pub use compaction_record::{Compaction, Summariser};
 pub use context_manager::ContextManager;
 pub use key_information::KeyInformation;
-pub use view::view;
+pub use units::units;
+pub use view::{ViewParts, view};
 
 #[cfg(test)]
 mod tests;

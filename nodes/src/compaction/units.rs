@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::message::Message;
 
 /// Splits the messages into units that must stay together: a message that asks for tools stays with its answers, and
-/// with the messages between them.
-pub(super) fn units(messages: &[Message]) -> Vec<Range<usize>> {
+/// with the messages between them. The ranges are in order, and cover all messages.
+pub fn units(messages: &[Message]) -> Vec<Range<usize>> {
     let mut units: Vec<Range<usize>> = Vec::new();
     for at in 0..messages.len() {
         match (&messages[at], units.last_mut()) {

@@ -84,7 +84,7 @@ pub use agent_callbacks::AgentCallbacks;
 pub use agent_event::AgentEvent;
 pub use agent_next::AgentNext;
 pub use call_cost::CallCost;
-pub use compact::Compact;
+pub use compact::{Compact, WithoutSummary};
 pub use complete::{MIN_RESPONSE_CHARS, is_complete};
 pub use conversation_length::ConversationLength;
 pub use decider::Decider;
