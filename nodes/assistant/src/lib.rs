@@ -3,11 +3,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`context`] | the part of a conversation that a model is shown |
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+pub mod context;
 pub mod exit;
 pub mod recovery;

@@ -35,7 +35,13 @@ impl<'m> ViewParts<'m> {
     /// Finds the parts of a conversation that has been compacted like this.
     pub fn of(messages: &'m [Message], compactions: &'m [Compaction]) -> Self {
         let Some((compaction, end)) = in_force(messages, compactions) else {
-            return Self { compaction: None, kept: Vec::new(), summary: None, question: None, recent: messages };
+            return Self {
+                compaction: None,
+                kept: Vec::new(),
+                summary: None,
+                question: None,
+                recent: messages,
+            };
         };
         let pinned: HashSet<_> = compaction.pinned.iter().collect();
         let (covered, recent) = messages.split_at(end);
