@@ -36,7 +36,7 @@ pub struct Records {
 }
 
 impl Anchor {
-    /// Makes the anchor of a reply with this usage; `None` if the provider did not count the request.
+    /// Makes the anchor of a reply with this usage to a request with these records; `None` if the provider did not count the request.
     pub fn new(reply: impl Into<MessageId>, usage: &Usage, records: Records) -> Option<Self> {
         (usage.input_tokens > 0).then(|| Self { reply: reply.into(), tokens: usage.total(), records })
     }

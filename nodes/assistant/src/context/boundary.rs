@@ -1,11 +1,11 @@
 //! The first pass: the compaction that counts, and the records so far.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use superstep_nodes::compaction::ViewParts;
 use superstep_nodes::message::{Message, MessageId};
 
+use super::Held;
 use super::draft::Draft;
 use super::trim::{self, ByMessage, Shown, Trim};
 
@@ -35,7 +35,7 @@ pub(super) fn run<'h>(draft: &mut Draft<'h>) {
     let shown = |message: &'h Message| trim::shown(message, recorded.on(message));
     let attachments = history.attachments.iter().filter(|_| parts.compaction.is_some());
     draft.head = parts.kept.into_iter().filter(|message| !is_question(message)).map(shown).collect();
-    draft.head.extend(parts.summary.map(Cow::Owned));
+    draft.head.extend(parts.summary.map(Held::new));
     draft.head.extend(attachments.map(shown));
     draft.head.extend(question.map(shown));
     mark(draft, &recorded, covered);
@@ -59,7 +59,7 @@ fn mark<'h>(draft: &mut Draft<'h>, recorded: &ByMessage<'h>, covered: &[Message]
             if on_it.iter().any(|trim| trim.through().is_some()) {
                 begun.insert(message.id(), at);
             }
-            draft.marks[at] = on_it.iter().map(|trim| Cow::Borrowed(*trim)).collect();
+            draft.marks[at] = on_it.iter().map(|trim| Held::Borrowed(*trim)).collect();
         }
         let Some(fold) = folds.get(message.id()) else { continue };
         // Its first messages may be covered by a compaction that came later.
@@ -67,7 +67,7 @@ fn mark<'h>(draft: &mut Draft<'h>, recorded: &ByMessage<'h>, covered: &[Message]
         let start = begun.get(&fold.message).copied().or_else(|| is_covered().then_some(0));
         let end_before = draft.folds.last().map_or(0, |(range, _)| range.end);
         if let Some(start) = start.filter(|start| *start >= end_before) {
-            draft.folds.push((start..at + 1, Cow::Borrowed(fold)));
+            draft.folds.push((start..at + 1, Held::Borrowed(fold)));
         }
     }
 }

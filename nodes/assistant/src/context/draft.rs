@@ -1,6 +1,5 @@
 //! The view on which the passes work.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use superstep_nodes::compaction::Compaction;
@@ -9,7 +8,7 @@ use superstep_nodes::model::TokenCounter;
 
 use super::anchor::Records;
 use super::trim::{self, Shown, Trim};
-use super::{Blob, ContextSettings, ContextWindow, History, Snip, View};
+use super::{Blob, ContextSettings, ContextWindow, Held, History, Snip, View};
 
 /// A view that the passes work on, one after the other. It borrows the messages, and notes what differs.
 pub(super) struct Draft<'h> {
@@ -19,13 +18,13 @@ pub(super) struct Draft<'h> {
     /// The compaction that counts.
     pub(super) compaction: Option<&'h Compaction>,
     /// The messages in front: what is kept of those that the compaction covers, and its summary.
-    pub(super) head: Vec<Cow<'h, Message>>,
+    pub(super) head: Vec<Held<'h, Message>>,
     /// The messages behind those that the compaction covers.
     pub(super) tail: &'h [Message],
     /// The records on each message of the tail, oldest first.
-    pub(super) marks: Vec<Vec<Cow<'h, Trim>>>,
+    pub(super) marks: Vec<Vec<Held<'h, Trim>>>,
     /// The folded parts of the tail, in order.
-    pub(super) folds: Vec<(Range<usize>, Cow<'h, Trim>)>,
+    pub(super) folds: Vec<(Range<usize>, Held<'h, Trim>)>,
     /// The number of messages of the tail that an earlier request had, and its reply.
     pub(super) sent: usize,
     /// The tokens by which the new records change those messages.
@@ -60,18 +59,18 @@ impl<'h> Draft<'h> {
     }
 
     /// A message of the tail as it is shown, unless it is folded.
-    pub(super) fn shown(&self, at: usize) -> Cow<'h, Message> {
+    pub(super) fn shown(&self, at: usize) -> Held<'h, Message> {
         trim::shown(&self.tail[at], &self.marks[at])
     }
 
     /// The messages of the tail as they are shown, from this one on. A fold is shown at its first message.
-    fn shown_from(&self, from: usize) -> impl Iterator<Item = Cow<'h, Message>> {
+    fn shown_from(&self, from: usize) -> impl Iterator<Item = Held<'h, Message>> {
         let mut folds = self.folds.iter().filter(move |(range, _)| range.end > from).peekable();
         (from..self.tail.len()).filter_map(move |at| {
             folds.next_if(|(range, _)| range.end <= at);
             match folds.peek() {
                 Some((range, fold)) if range.contains(&at) => {
-                    fold.folded().filter(|_| range.start == at).map(Cow::Owned)
+                    fold.folded().filter(|_| range.start == at).map(Held::new)
                 }
                 _ => Some(self.shown(at)),
             }
@@ -96,8 +95,8 @@ impl<'h> Draft<'h> {
         // A pass that decides again replaces its record at its place, as in the state.
         let marks = &mut self.marks[at];
         match marks.iter_mut().find(|held| held.id == trim.id) {
-            Some(held) => *held = Cow::Owned(trim.clone()),
-            None => marks.push(Cow::Owned(trim.clone())),
+            Some(held) => *held = Held::new(trim.clone()),
+            None => marks.push(Held::new(trim.clone())),
         }
         self.decided.push(trim);
     }
@@ -117,7 +116,7 @@ impl<'h> Draft<'h> {
 
     /// The number of tokens of the request: from the last reply on, if the records are still those of its request.
     pub(super) fn tokens(&self) -> u64 {
-        let count = |message: Cow<'_, Message>| self.counter().message(&message);
+        let count = |message: Held<'_, Message>| self.counter().message(&message);
         let records = Records::of(self.compaction, self.history.trims);
         let shows_the_same = self.snip.as_ref().is_none_or(|snip| !snip.hides);
         let anchor =

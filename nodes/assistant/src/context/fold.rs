@@ -1,6 +1,5 @@
 //! The fifth pass: finished turns as their summaries.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -9,7 +8,7 @@ use superstep_nodes::message::{Message, unanswered_tool_calls};
 
 use super::draft::Draft;
 use super::trim::{Shown, Trim};
-use super::{ContextSettings, History, boundary};
+use super::{ContextSettings, Held, History, boundary};
 
 /// The most notes of a summary, and the most characters of all.
 const NOTES: usize = 12;
@@ -79,7 +78,7 @@ fn fold(draft: &mut Draft<'_>, range: Range<usize>) {
     let trim = draft.weighed(Trim { tokens_before: before, tokens_after: after, ..trim }, sent);
     draft.decided.push(trim.clone());
     let at = draft.folds.partition_point(|(held, _)| held.start < range.start);
-    draft.folds.insert(at, (range, Cow::Owned(trim)));
+    draft.folds.insert(at, (range, Held::new(trim)));
 }
 
 /// The summary of a stretch, made without a model: the calls, and what was noted.

@@ -1,18 +1,16 @@
 //! The passes over a conversation, and the decision behind them.
 
-use std::borrow::Cow;
 use std::ops::Deref;
 
 use superstep_nodes::compaction::Compaction;
-use superstep_nodes::message::{Conversation, Message, MessageId, Part};
-use superstep_nodes::model::Usage;
+use superstep_nodes::message::{Conversation, Message, Part};
 
 use super::anchor::Records;
 use super::auto::{AutoCompact, AutoDecision, decide};
 use super::draft::Draft;
 use super::pass::{PASSES, Pass};
 use super::trim::{Shown, Trim, without_pictures};
-use super::{Anchor, Blob, ContextSettings, ContextWindow, Snip, boundary};
+use super::{Anchor, Blob, ContextSettings, ContextWindow, Held, Snip, boundary};
 
 /// A conversation as a state keeps it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +36,7 @@ pub struct History<'h> {
 
 /// A conversation as a model is shown it. It borrows the messages that no record changes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct View<'h>(Vec<Cow<'h, Message>>);
+pub struct View<'h>(Vec<Held<'h, Message>>);
 
 /// A conversation that is ready for a request.
 #[derive(Clone, Debug)]
@@ -56,7 +54,8 @@ pub struct Prepared<'h> {
     pub tokens: u64,
     /// The decision on compaction.
     pub auto: AutoDecision,
-    records: Records,
+    /// The records by which the view was made, for the [anchor](super::Anchor::new) of the reply.
+    pub records: Records,
 }
 
 /// Prepares a conversation for a request: applies the records so far, runs the [passes](PASSES), and decides on
@@ -73,7 +72,7 @@ pub struct Prepared<'h> {
 /// let history = History { messages: &messages, ..History::default() };
 /// let (window, settings) = (ContextWindows::published().of("gpt-4o"), ContextSettings::default());
 /// let prepared = prepare(&history, window, &settings);
-/// assert_eq!(prepared.view.to_conversation()[..], messages);
+/// assert_eq!(prepared.view.into_conversation()[..], messages);
 /// assert_eq!(prepared.auto, AutoDecision::Send);
 /// ```
 pub fn prepare<'h>(
@@ -115,7 +114,7 @@ pub fn leave_out_pictures(history: &History<'_>, settings: &ContextSettings) -> 
     let is_picture = |part: &Part| matches!(part, Part::Image(_));
     let shown = draft.view();
     let pictures = shown.iter().filter(|message| message.content().parts().iter().any(is_picture));
-    let trim = |message: &Cow<'_, Message>| Trim {
+    let trim = |message: &Held<'_, Message>| Trim {
         tokens_before: settings.counter.message(message),
         tokens_after: settings.counter.message(&without_pictures(message)),
         ..Trim::uncounted(message.id().clone(), Shown::WithoutPictures)
@@ -123,26 +122,19 @@ pub fn leave_out_pictures(history: &History<'_>, settings: &ContextSettings) -> 
     pictures.map(trim).collect()
 }
 
-impl Prepared<'_> {
-    /// Returns the anchor of the reply to the request, for the state; `None` if the provider did not count its tokens.
-    pub fn anchor(&self, reply: impl Into<MessageId>, usage: &Usage) -> Option<Anchor> {
-        Anchor::new(reply, usage, self.records.clone())
-    }
-}
-
 impl<'h> View<'h> {
-    pub(super) const fn of(messages: Vec<Cow<'h, Message>>) -> Self {
+    pub(super) const fn of(messages: Vec<Held<'h, Message>>) -> Self {
         Self(messages)
     }
 
-    /// Copies the messages for a request.
-    pub fn to_conversation(&self) -> Conversation {
-        self.0.iter().map(|message| message.clone().into_owned()).collect()
+    /// Returns the conversation for a request, with copies of the messages that are borrowed.
+    pub fn into_conversation(self) -> Conversation {
+        self.0.into_iter().map(Held::into_owned).collect()
     }
 }
 
 impl<'h> Deref for View<'h> {
-    type Target = [Cow<'h, Message>];
+    type Target = [Held<'h, Message>];
 
     fn deref(&self) -> &Self::Target {
         &self.0

@@ -1,11 +1,11 @@
 //! The third pass: the oldest messages leave the state.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use superstep_nodes::compaction::{Summariser, units};
 use superstep_nodes::message::{Message, MessageId};
 
+use super::Held;
 use super::draft::Draft;
 use super::trim::{self, ByMessage, Shown, Trim};
 
@@ -122,7 +122,7 @@ fn take_out(draft: &mut Draft<'_>, covered: usize, cut: usize, kept: &HashSet<us
     if hides {
         let recorded = ByMessage::of(history.trims);
         let gone = cut - covered;
-        draft.head.extend(marker.map(Cow::Owned));
+        draft.head.extend(marker.map(Held::new));
         let shown = (covered..cut).filter(|at| kept.contains(at)).map(|at| &messages[at]);
         draft.head.extend(shown.map(|message| trim::shown(message, recorded.on(message))));
         draft.tail = &messages[cut..];

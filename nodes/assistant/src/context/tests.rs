@@ -109,7 +109,7 @@ fn s2_014_032_033_131_132_results_that_are_out_of_date_become_lines_in_batches()
     let settings = ContextSettings::default();
     let first = prepare(&session.history(), Some(WINDOW), &settings);
     assert!(first.trims.is_empty(), "what is recent stays");
-    session.anchor = first.anchor("last.call", &Usage::of(first.tokens, 9));
+    session.anchor = Anchor::new("last.call", &Usage::of(first.tokens, 9), first.records);
 
     session.messages.extend(round("last", "read_file", "a.rs", 4_400));
     let prepared = prepare(&session.history(), Some(WINDOW), &settings);
@@ -198,13 +198,13 @@ fn s2_076_128_129_past_the_horizon_the_older_half_leaves_the_state_and_does_not_
         ids(&prepared.view)[..4],
         ["snipped", "rules", "task", "w50.call"].map(str::to_owned)[..].to_vec()[..]
     );
-    let (view, trims) = (prepared.view.to_conversation(), prepared.trims.clone());
+    let (view, trims) = (prepared.view.into_conversation(), prepared.trims.clone());
     session.apply(&trims, Some(&snip));
 
     let stored = serde_json::to_string(&session.messages).unwrap();
     session.messages = serde_json::from_str(&stored).unwrap();
     let resumed = prepare(&session.history(), Some(WINDOW), &settings);
-    assert!(resumed.snip.is_none() && resumed.view.to_conversation() == view);
+    assert!(resumed.snip.is_none() && resumed.view.into_conversation() == view);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn what_a_compaction_covers_leaves_the_state_without_a_change_of_the_view() {
     }
     assert!(session.compact(&ContextManager::new().threshold(100).recent(8)));
     let before = prepare(&session.history(), Some(WINDOW), &settings);
-    let (mut view, trims) = (before.view.to_conversation(), before.trims.clone());
+    let (mut view, trims) = (before.view.into_conversation(), before.trims.clone());
     assert_eq!(trims[0].pass(), "boundary", "the task is not answered");
     session.apply(&trims, None);
     for n in 45..55 {
@@ -227,9 +227,9 @@ fn what_a_compaction_covers_leaves_the_state_without_a_change_of_the_view() {
     let prepared = prepare(&session.history(), Some(WINDOW), &settings);
     let snip = prepared.snip.clone().unwrap();
     assert!(snip.messages.len() < 80 && snip.compactions.is_empty());
-    assert_eq!(prepared.view.to_conversation(), view);
+    assert_eq!(prepared.view.into_conversation(), view);
     session.apply(&prepared.trims.clone(), Some(&snip));
-    assert_eq!(prepare(&session.history(), Some(WINDOW), &settings).view.to_conversation(), view);
+    assert_eq!(prepare(&session.history(), Some(WINDOW), &settings).view.into_conversation(), view);
 }
 
 fn folding() -> ContextSettings {
@@ -262,13 +262,16 @@ fn s2_078_140_141_142_finished_turns_are_folded_if_that_is_on_and_stay_so() {
         prepared.view[1].text(),
         "[2 messages of finished work are not shown. Calls: read_file 1 times]"
     );
-    let (view, trims) = (prepared.view.to_conversation(), prepared.trims.clone());
+    let (view, trims) = (prepared.view.into_conversation(), prepared.trims.clone());
     session.apply(&trims, None);
     assert_eq!(session.messages, turns(6).messages, "the messages are unchanged");
     let again = prepare(&session.history(), Some(WINDOW), &settings);
-    assert!(again.trims.is_empty() && again.view.to_conversation() == view);
+    assert!(again.trims.is_empty() && again.view.into_conversation() == view);
     KeyedLog::reduce(&mut session.trims, LogWrite::remove(trims.iter().map(|trim| &trim.id)));
-    assert_eq!(prepare(&session.history(), Some(WINDOW), &off).view.to_conversation()[..], session.messages);
+    assert_eq!(
+        prepare(&session.history(), Some(WINDOW), &off).view.into_conversation()[..],
+        session.messages
+    );
 }
 
 #[test]
@@ -385,7 +388,7 @@ fn one_message_more_is_not_counted_with_all_the_others() {
 
     let prepared = prepare(&session.history(), window, &settings);
     let cold = work.take() / once;
-    let anchor = prepared.anchor("reply", &Usage::of(prepared.tokens, 4));
+    let anchor = Anchor::new("reply", &Usage::of(prepared.tokens, 4), prepared.records.clone());
     let trims = prepared.trims.clone();
     session.apply(&trims, None);
     session.anchor = anchor;

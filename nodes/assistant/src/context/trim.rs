@@ -1,13 +1,15 @@
 //! The records of what models are shown instead of messages.
 
-use std::borrow::{Borrow, Cow};
 use std::collections::HashMap;
+use std::ops::Deref;
 
 use foldhash::fast::FixedState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::reducer::Keyed;
 use superstep_nodes::message::{AiMessage, Content, Message, MessageId, Part, ToolMessage};
+
+use super::Held;
 
 /// The record of a decision on how models are shown a message.
 ///
@@ -160,14 +162,14 @@ pub fn trimmed(messages: &[Message], trims: &[Trim]) -> Vec<Message> {
 }
 
 /// Returns a message as the records on it show it.
-pub(super) fn shown<'m>(message: &'m Message, trims: &[impl Borrow<Trim>]) -> Cow<'m, Message> {
-    let mut shown = Cow::Borrowed(message);
+pub(super) fn shown<'m>(message: &'m Message, trims: &[impl Deref<Target = Trim>]) -> Held<'m, Message> {
+    let mut shown = Held::Borrowed(message);
     for trim in trims {
-        match &trim.borrow().shown {
-            Shown::Whole => shown = Cow::Borrowed(message),
-            Shown::Shortened { text, .. } => shown = Cow::Owned(with_text(&shown, text)),
-            Shown::Line { text } => shown = Cow::Owned(with_content(&shown, Content::text(text))),
-            Shown::WithoutPictures => shown = Cow::Owned(without_pictures(&shown)),
+        match &trim.shown {
+            Shown::Whole => shown = Held::Borrowed(message),
+            Shown::Shortened { text, .. } => shown = Held::new(with_text(&shown, text)),
+            Shown::Line { text } => shown = Held::new(with_content(&shown, Content::text(text))),
+            Shown::WithoutPictures => shown = Held::new(without_pictures(&shown)),
             Shown::Question { .. } | Shown::Fold { .. } => {}
         }
     }

@@ -126,7 +126,7 @@ proptest! {
             prop_assert_eq!(prepared.tokens, tokens(&shown) + 100);
             let reply = Message::ai(format!("reply{number}"), "Good.");
             let usage = Usage::of(prepared.tokens, RoughTokens.message(&reply));
-            let anchor = prepared.anchor(reply.id().clone(), &usage);
+            let anchor = Anchor::new(reply.id().clone(), &usage, prepared.records.clone());
             let (trims, snip) = (prepared.trims.clone(), prepared.snip.clone());
             session.apply(&trims, snip.as_ref());
             session.anchor = anchor;
