@@ -88,7 +88,7 @@ proptest! {
         let settings = settings();
         let mut session = session(&steps[..compacted_at.unwrap_or(0).min(steps.len())]);
         if compacted_at.is_some() {
-            session.compact(&manager());
+            session.compact(&manager(), Some("They work."));
         }
         for (number, step) in steps.iter().enumerate().skip(compacted_at.unwrap_or(0)) {
             add(&mut session.messages, number, *step);
@@ -112,13 +112,14 @@ proptest! {
     /// The tokens are those of the whole view, though only what came since the last reply was counted.
     #[test]
     fn s2_193_a_view_begins_with_the_one_before_unless_something_was_recorded(
-        turns in prop::collection::vec((prop::collection::vec(step(), 1..6), 0_u8..6), 1..25),
+        turns in prop::collection::vec((prop::collection::vec(step(), 1..6), 0_u8..12), 1..25),
     ) {
         let settings = settings();
         let mut session = session(&[]);
         let (mut earlier, mut number): (Vec<Message>, usize) = (Vec::new(), 0);
         for (steps, event) in turns {
-            let is_compacted = event == 0 && session.compact(&manager());
+            let summary = (event == 0).then_some("They work.");
+            let is_compacted = event < 2 && session.compact(&manager(), summary);
             let prepared = prepare(&session.history(), Some(SMALL), &settings);
             let shown = owned(&prepared.view);
             let is_recorded = is_compacted || !prepared.trims.is_empty() || prepared.snip.is_some();
