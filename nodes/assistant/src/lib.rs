@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`assistant()`], [`AssistantConfig`], [`AssistantState`] | the graph, its configuration and its state |
 //! | [`budget`] | limits on tokens, money and time |
+//! | [`context`] | the part of a conversation that a model is shown |
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
@@ -17,6 +18,7 @@ extern crate superstep_core as superstep;
 
 pub mod budget;
 mod config;
+pub mod context;
 pub mod exit;
 mod graph;
 mod interrupts;

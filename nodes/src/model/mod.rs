@@ -19,6 +19,7 @@
 //! beforehand.
 
 mod accumulator;
+mod by_model;
 mod chat_model;
 mod embedding;
 mod error;
@@ -35,6 +36,7 @@ mod tokens;
 mod usage;
 
 pub use accumulator::Accumulator;
+pub use by_model::ByModel;
 pub use chat_model::{ChatModel, ModelEvent};
 pub use embedding::{EmbedError, Embedder, Embedding};
 pub use error::{ModelError, StreamFault};

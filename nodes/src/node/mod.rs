@@ -67,7 +67,7 @@ mod verify;
 pub use agent::{Agent, AgentNext};
 pub use agent_callbacks::AgentCallbacks;
 pub use agent_event::AgentEvent;
-pub use compact::Compact;
+pub use compact::{Compact, WithoutSummary};
 pub use conversation::{MIN_RESPONSE_CHARS, is_complete};
 pub use decider::{Decider, DeciderNext};
 pub use evaluator::Evaluator;
