@@ -51,7 +51,9 @@ pub struct Exceeded(
 
 /// The error of a limit on money for a model whose price is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the model `{model}` has no price, so a limit on money cannot be kept: give its price, or limit tokens")]
+#[error(
+    "the model `{model}` has no price, so a limit on money cannot be kept: give its price, or limit tokens"
+)]
 pub struct NoPrice {
     /// The model.
     pub model: String,

@@ -9,8 +9,10 @@ use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::model::{ChatModel, Settings};
 use superstep_nodes::tool::{ExecutionPolicy, ToolRegistry};
 
+use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::interrupts::Interrupts;
 use crate::recovery::RecoveryOptions;
+use crate::state::AssistantState;
 
 /// The configuration of an [`assistant`](crate::assistant()): a model, and what differs from the defaults.
 #[derive(Clone)]
@@ -24,7 +26,9 @@ pub struct AssistantConfig {
     pub(crate) system: String,
     pub(crate) settings: Settings,
     pub(crate) recovery: RecoveryOptions,
-    pub(crate) context: ContextManager,
+    pub(crate) compaction: ContextManager,
+    pub(crate) context: ContextSettings,
+    pub(crate) windows: ContextWindows,
     pub(crate) max_turns: NonZeroU32,
     pub(crate) interrupts: Interrupts,
 }
@@ -32,6 +36,9 @@ pub struct AssistantConfig {
 const INSTRUCTIONS: &str = "You work on requests of a user, step by step, with the tools that you are given. Look before you \
     change something. If a tool fails, read why and try another way. When the work is done, say what you did and how you know \
     that it works. If you cannot do it, say so and why.";
+
+/// The default for the size of a compacted conversation, in tokens.
+const COMPACTED: u64 = 20_000;
 
 /// The default for the maximum number of turns.
 const MAX_TURNS: NonZeroU32 = NonZeroU32::new(200).expect("200 is not zero");
@@ -49,7 +56,9 @@ impl AssistantConfig {
             system: INSTRUCTIONS.to_owned(),
             settings: Settings::default(),
             recovery: RecoveryOptions::default(),
-            context: ContextManager::new(),
+            compaction: ContextManager::new().target(COMPACTED),
+            context: ContextSettings::default(),
+            windows: ContextWindows::published(),
             max_turns: MAX_TURNS,
             interrupts: Interrupts::default(),
         }
@@ -111,10 +120,25 @@ impl AssistantConfig {
         self
     }
 
-    /// Sets when the conversation is compacted, and to what size.
+    /// Sets what models are shown of a conversation, and from which size it is compacted.
     #[must_use]
-    pub fn context(mut self, context: ContextManager) -> Self {
+    pub fn context(mut self, context: ContextSettings) -> Self {
         self.context = context;
+        self
+    }
+
+    /// Sets what stays of a compacted conversation: its size, its last messages and the pinned ones. The size from which
+    /// it is compacted is that of the [context settings](Self::context).
+    #[must_use]
+    pub fn compaction(mut self, compaction: ContextManager) -> Self {
+        self.compaction = compaction;
+        self
+    }
+
+    /// Sets the context windows of models, instead of the [published](ContextWindows::published) ones.
+    #[must_use]
+    pub fn windows(mut self, windows: ContextWindows) -> Self {
+        self.windows = windows;
         self
     }
 
@@ -130,6 +154,12 @@ impl AssistantConfig {
     pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
         self.interrupts = interrupts;
         self
+    }
+
+    /// Returns the context window of the model for the work; `None` if it is not known.
+    pub(crate) fn window(&self, state: &AssistantState) -> Option<ContextWindow> {
+        let model = self.model_of(state.recovery.switched_model).name();
+        state.windows.of(model).or_else(|| self.windows.of(model))
     }
 
     /// Returns the model for the work, by whether the fallback has taken over.

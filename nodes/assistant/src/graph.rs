@@ -17,23 +17,23 @@ use crate::state::AssistantState;
 /// failures, and ends with an [`Exit`](crate::exit::Exit).
 ///
 /// ```text
-/// START ──▶ gate ─────────────▶ turn ── calls ──▶ tools ──▶ gate
-///            │ ▲ │               │ ▲ ▲
-///            │ │ └── too long ─┐ │ │ └─── wait, other model, more output, continue
-///            │ │               ▼ │ │                  │
-///            │ │            compact │               recover ──▶ END   surfaced
-///            │ │               ▲    │                 ▲ │
-///            │ │               └────│── once ─────────│─┘
-///            │ │                    └── failed ───────┘
-///            │ └─── finish ◀── no calls ── turn
-///            └──▶ END                 finish ──▶ END   completed
+///                        ┌──────────── tools ◀──────────┐ calls
+///                        ▼                              │
+/// START ─────────────▶ gate ────────────▶ turn ─────────┼── no calls ──▶ finish ──▶ END
+///                        │               ▲ │ ▲          │                  │
+///                       END   ┌──────────┘ │ │          │ failed           └─ objected ──▶ gate
+///            limit of turns   │   too long │ │          ▼
+///                          compact ◀───────┘ └────── recover ──▶ END
+///                             ▲    wait, other model,   │    nothing helps
+///                             │    more output          │
+///                             └───── once ──────────────┘
 /// ```
 ///
 /// | node | asks a model | writes |
 /// |---|---|---|
-/// | `gate` | – | the message of the user; the exit, if a limit is reached |
+/// | `gate` | – | the message of the user; the exit, if the limit of turns is reached |
+/// | `turn` | for the next step | its message, the records of the [passes](crate::context), or the failure |
 /// | `compact` | for a summary | a compaction |
-/// | `turn` | for the next step | its message, or the failure |
 /// | `recover` | – | the counters of recovery; the exit, if nothing helps |
 /// | `tools` | – | an answer for each call |
 /// | `finish` | – | the exit |
@@ -100,12 +100,12 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         graph.edge(START, gate);
         graph.route(gate, move |next| match next {
             GateNext::Turn => to(turn),
-            GateNext::Compact => to(compact),
             GateNext::Stop => END,
         });
         graph.edge(compact, turn);
         graph.route(turn, move |next| match next {
             TurnNext::Calls => to(tools),
+            TurnNext::Compact => to(compact),
             TurnNext::Again => to(turn),
             TurnNext::Done => to(finish),
             TurnNext::Failed => to(recover),

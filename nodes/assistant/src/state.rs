@@ -8,6 +8,7 @@ use superstep_nodes::compaction::Compaction;
 use superstep_nodes::message::{AiMessage, Message, MessageLog};
 use superstep_nodes::model::{Ledger, ModelError, ModelFailure, StopReason};
 
+use crate::context::{Anchor, AutoCompact, ContextWindows, History, Trim};
 use crate::exit::{Exit, Transition};
 use crate::recovery::Recovery;
 
@@ -24,6 +25,9 @@ pub struct AssistantState {
     /// The compactions of the conversation, for the parts that models are no longer shown.
     #[reducer(KeyedLog)]
     pub compactions: Vec<Compaction>,
+    /// The decisions on the form in which models are shown messages.
+    #[reducer(KeyedLog)]
+    pub trims: Vec<Trim>,
     /// The model calls of the session.
     #[reducer(Sum)]
     pub ledger: Ledger,
@@ -33,6 +37,12 @@ pub struct AssistantState {
     pub turn_count: u32,
     /// The attempts at recovery so far.
     pub recovery: Recovery,
+    /// The tokens of the last request and its reply.
+    pub anchor: Option<Anchor>,
+    /// The attempts at compaction so far.
+    pub auto_compact: AutoCompact,
+    /// The context windows that providers stated in errors.
+    pub windows: ContextWindows,
     /// The failure that `recover` works on; after the run, the one that ended it.
     pub failure: Option<TurnFailure>,
     /// The reason for which the loop called the model again.
@@ -78,6 +88,20 @@ impl AssistantState {
             .set_transition(None)
             .set_stop(None)
             .set_exit(None)
+    }
+
+    /// Returns the conversation for the passes; `overhead` is the number of tokens of a request beside its messages.
+    pub(crate) fn history(&self, overhead: u64) -> History<'_> {
+        History {
+            messages: &self.messages,
+            compactions: &self.compactions,
+            trims: &self.trims,
+            anchor: self.anchor.as_ref(),
+            attachments: &[],
+            overhead,
+            auto: self.auto_compact,
+            turn: self.turn_count,
+        }
     }
 
     /// Returns the text of the last reply; empty before the first one.

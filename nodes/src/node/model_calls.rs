@@ -118,7 +118,7 @@ impl ModelCalls {
     }
 
     /// Runs an effect of the task that is no model call.
-    pub(super) async fn run<T, E, Fut>(&self, name: &str, effect: impl FnOnce() -> Fut) -> Result<T, E>
+    pub async fn run<T, E, Fut>(&self, name: &str, effect: impl FnOnce() -> Fut) -> Result<T, E>
     where
         T: Serialize + DeserializeOwned,
         E: Display + 'static,

@@ -16,6 +16,7 @@ use superstep_nodes::model::{
 use superstep_nodes::tool::{ToolRegistry, TypedTool};
 
 use super::{AssistantConfig, AssistantState, Graph, assistant};
+use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::exit::{Exit, Transition};
 use crate::interrupts::Interrupts;
 
@@ -92,6 +93,15 @@ fn tools() -> ToolRegistry {
 
 fn call(id: &str) -> ToolCall {
     ToolCall::new(id, "add", json!({ "a": 1, "b": 2 }))
+}
+
+/// Returns the window of a scripted model that takes 2,000 tokens.
+fn small_window() -> ContextWindows {
+    ContextWindows::none().with(Scripted::NAME, ContextWindow::new(2_000, 500))
+}
+
+fn long_conversation() -> Vec<Message> {
+    (0..30).map(|n| Message::human(format!("m{n}"), "word ".repeat(100))).collect()
 }
 
 /// Returns the roles of a conversation, one letter for each message.
@@ -197,10 +207,10 @@ async fn s2_161_a_request_that_stays_too_long_ends_after_one_compaction() {
 async fn s2_068_086_a_request_that_is_too_long_is_compacted_and_sent_again() {
     let model = Arc::new(Scripted::new().fail(too_long()).say("Done."));
     let small = Arc::new(Scripted::new().say("They talked."));
-    let earlier = (0..30).map(|n| Message::human(format!("m{n}"), "word ".repeat(100))).collect::<Vec<_>>();
+    let earlier = long_conversation();
     let input = AssistantState::ask("Do it.").messages(earlier);
     let config = AssistantConfig::new(Arc::clone(&model)).small_model(Arc::clone(&small));
-    let state = run_with(config.context(ContextManager::new().threshold(1_000_000)), input).await;
+    let state = run_with(config.compaction(ContextManager::new().target(800)), input).await;
     assert_eq!((state.exit, state.transition), (Some(Exit::Completed), Some(Transition::Compacted)));
     assert_eq!((state.compactions.len(), small.requests().len()), (1, 1));
     let sent: Vec<usize> = model.requests().iter().map(|request| request.messages.len()).collect();
@@ -210,13 +220,68 @@ async fn s2_068_086_a_request_that_is_too_long_is_compacted_and_sent_again() {
 #[tokio::test]
 async fn s2_079_a_long_conversation_is_compacted_before_the_call() {
     let model = Arc::new(Scripted::new().say("Done."));
-    let earlier = (0..30).map(|n| Message::human(format!("m{n}"), "word ".repeat(100))).collect::<Vec<_>>();
+    let earlier = long_conversation();
     let config = AssistantConfig::new(Arc::clone(&model))
         .small_model(Scripted::new().say("They talked."))
-        .context(ContextManager::new().threshold(1_000).target(800));
+        .windows(small_window())
+        .compaction(ContextManager::new().target(600));
     let state = run_with(config, AssistantState::ask("Do it.").messages(earlier)).await;
     assert_eq!((state.exit, state.compactions.len()), (Some(Exit::Completed), 1));
     assert!(model.requests()[0].messages.len() < 31);
+}
+
+#[tokio::test]
+async fn s2_063_no_request_is_sent_where_the_window_is_full_and_nothing_may_be_compacted() {
+    let model = Arc::new(Scripted::new());
+    let config = AssistantConfig::new(Arc::clone(&model)).windows(small_window()).context(ContextSettings {
+        auto: Vec::new(),
+        blocking_headroom: 100,
+        ..ContextSettings::default()
+    });
+    let state = run_with(config, AssistantState::ask("Do it.").messages(long_conversation())).await;
+    assert_eq!((state.exit, model.requests().len()), (Some(Exit::BlockingLimit), 0));
+}
+
+#[tokio::test]
+async fn s2_135_145_a_compaction_that_fails_is_attempted_three_times_in_the_session() {
+    let calls = ["c1", "c2", "c3", "c4", "c5"].into_iter();
+    let script = calls.fold(Scripted::new(), |script, id| script.then(call(id)));
+    let small = Always::new(Err(ModelError::InvalidRequest { reason: reason() }));
+    let config = AssistantConfig::new(script.say("Done."))
+        .small_model(Arc::clone(&small))
+        .tools(tools())
+        .windows(ContextWindows::none().with(Scripted::NAME, ContextWindow::new(6_000, 500)))
+        .context(ContextSettings { blocking_headroom: 100, ..ContextSettings::default() });
+    let earlier: Vec<_> = (0..40).map(|n| Message::human(format!("m{n}"), "word ".repeat(100))).collect();
+    let state = run_with(config, AssistantState::ask("Do it.").messages(earlier)).await;
+    assert_eq!((state.exit, small.requests().len()), (Some(Exit::Completed), 3));
+    assert_eq!((state.compactions.len(), state.auto_compact.consecutive_failures), (0, 3));
+}
+
+#[tokio::test]
+async fn a_window_that_the_provider_states_is_remembered() {
+    let stated = ModelError::RequestTooLong { reason: reason(), tokens: Some(9_000), limit: Some(8_000) };
+    let model = Arc::new(Scripted::new().fail(stated).say("Done."));
+    let config = AssistantConfig::new(model).small_model(Scripted::new().say("They talked."));
+    let config = config.compaction(ContextManager::new().target(800));
+    let state = run_with(config, AssistantState::ask("Do it.").messages(long_conversation())).await;
+    assert_eq!(state.windows.of(Scripted::NAME).map(|window| window.tokens), Some(8_000));
+}
+
+#[tokio::test]
+async fn s2_128_a_session_of_many_messages_keeps_a_bounded_state() {
+    let model = Arc::new(Scripted::new().say("Done."));
+    let config = AssistantConfig::new(Arc::clone(&model))
+        .context(ContextSettings { horizon: 100, ..ContextSettings::default() });
+    let earlier: Vec<_> = (0..150).map(|n| Message::human(format!("m{n}"), "hello")).collect();
+    let state = run_with(config, AssistantState::ask("Do it.").messages(earlier)).await;
+    assert_eq!(
+        (state.exit, state.messages.len() <= 60),
+        (Some(Exit::Completed), true),
+        "{}",
+        state.messages.len()
+    );
+    assert_eq!(model.requests()[0].messages.last().unwrap().text(), "Do it.");
 }
 
 #[tokio::test]

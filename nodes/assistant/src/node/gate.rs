@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
-use superstep_nodes::compaction::view;
 use superstep_nodes::message::Message;
 
 use crate::config::AssistantConfig;
@@ -24,8 +23,6 @@ pub(crate) struct Gate {
 pub enum GateNext {
     /// The model is called.
     Turn,
-    /// The conversation is compacted first.
-    Compact,
     /// A limit is reached; the exit says which.
     Stop,
 }
@@ -41,28 +38,21 @@ impl Gate {
         info: &TaskInfo,
     ) -> Result<Output<AssistantState, GateNext>, NodeError> {
         let mut update = AssistantState::update().set_failure(None);
-        let mut opening = None;
         if let Some(request) = state.request.as_deref().filter(|request| !request.trim().is_empty()) {
             let mut recovery = state.recovery.clone();
             recovery.after_message();
             let message = Message::human(info.place(), request);
-            update = update.set_request(None).recovery(recovery).messages([message.clone()]);
-            opening = Some(message);
+            update = update.set_request(None).recovery(recovery).messages([message]);
         } else if state.messages.is_empty() {
             return Err(NodeError::terminal(NOTHING_TO_DO));
-        }
-        if matches!(state.messages.last(), Some(Message::Tool(_))) && opening.is_none() {
+        } else if matches!(state.messages.last(), Some(Message::Tool(_))) {
             update = update.set_transition(Some(Transition::Tools));
         }
         if state.turn_count >= self.config.max_turns.get() {
             self.config.interrupts.end(info);
             return Ok(Output { update: Some(update.set_exit(Some(Exit::MaxTurns))), route: GateNext::Stop });
         }
-        let mut shown = view(&state.messages, &state.compactions);
-        shown.extend(opening);
-        let is_too_long = self.config.context.count(&shown) > self.config.context.limit();
-        let route = if is_too_long { GateNext::Compact } else { GateNext::Turn };
-        Ok(Output { update: Some(update), route })
+        Ok(Output { update: Some(update), route: GateNext::Turn })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The nodes of an assistant, one in each file with its route.
 
+mod blobs;
 mod compact;
 mod finish;
 mod gate;

@@ -10,6 +10,7 @@ use superstep_core::route::Route;
 use superstep_nodes::message::{AiMessage, Message};
 
 use crate::config::AssistantConfig;
+use crate::context::{drain_folds, leave_out_pictures};
 use crate::exit::Transition;
 use crate::recovery::{Action, Circumstances, next};
 use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
@@ -47,9 +48,13 @@ impl Recover {
         info: &TaskInfo,
     ) -> Result<Output<AssistantState, RecoverNext>, NodeError> {
         let failure = state.failure.as_ref().ok_or_else(|| NodeError::terminal("no turn has failed"))?;
-        let circumstances = Circumstances { has_fallback: self.config.fallback.is_some(), has_folds: false };
+        let history = state.history(0);
+        let folds = drain_folds(&history, &self.config.context);
+        let circumstances =
+            Circumstances { has_fallback: self.config.fallback.is_some(), has_folds: !folds.is_empty() };
         let (recovery, action) = next(&state.recovery, failure.kind(), circumstances, &self.config.recovery);
         let update = AssistantState::update().recovery(recovery);
+        let pictures = || leave_out_pictures(&history, &self.config.context);
         let (update, transition, route) = match action {
             Action::Wait(wait) => {
                 let Ok(()) = effects
@@ -61,9 +66,11 @@ impl Recover {
                 (update, Transition::Waited, RecoverNext::Turn)
             }
             Action::SwitchModel => (update, Transition::SwitchedModel, RecoverNext::Turn),
-            Action::DrainFolds => (update, Transition::Collapsed, RecoverNext::Turn),
-            Action::CompactReactively => (update, Transition::Compacted, RecoverNext::Compact),
-            Action::StripMedia => (update, Transition::StrippedMedia, RecoverNext::Turn),
+            Action::DrainFolds => (update.trims(folds), Transition::Collapsed, RecoverNext::Turn),
+            Action::CompactReactively => {
+                (update.trims(pictures()), Transition::Compacted, RecoverNext::Compact)
+            }
+            Action::StripMedia => (update.trims(pictures()), Transition::StrippedMedia, RecoverNext::Turn),
             Action::Escalate(_) => (update, Transition::Escalated, RecoverNext::Turn),
             Action::ResumeOutput => {
                 let request = Message::human(format!("{}.resume", info.place()), RESUME);
@@ -81,9 +88,7 @@ impl Recover {
             }
         };
         let update: AssistantStateUpdate = update.set_transition(Some(transition));
-        // The compaction reads the failure; all others are done with it.
-        let update = if route == RecoverNext::Compact { update } else { update.set_failure(None) };
-        Ok(Output { update: Some(update), route })
+        Ok(Output { update: Some(update.set_failure(None)), route })
     }
 }
 
@@ -107,6 +112,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Recover {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
+        node.writes_field(AssistantState::TRIMS.id());
         node.writes_field(AssistantState::RECOVERY.id());
         node.writes_field(AssistantState::FAILURE.id());
         node.writes_field(AssistantState::TRANSITION.id());

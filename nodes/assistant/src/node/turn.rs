@@ -5,15 +5,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ModelCalls, skipped};
-use superstep_nodes::compaction::view;
-use superstep_nodes::message::{Content, Message, Part};
+use superstep_nodes::message::Message;
 use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
 
+use super::blobs::store;
 use crate::config::AssistantConfig;
+use crate::context::{Anchor, AutoDecision, Snip, prepare};
 use crate::exit::{Exit, Transition};
-use crate::recovery::OneShot;
 use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
 
 /// The node that calls the model for the next step of the work.
@@ -29,11 +30,13 @@ pub enum TurnNext {
     Calls,
     /// The provider paused the reply, which the model is called again to continue.
     Again,
+    /// The conversation is too long, and is compacted first.
+    Compact,
     /// The model responded without asking for tools.
     Done,
     /// The call failed, or a limit cut the reply off.
     Failed,
-    /// The turn was stopped.
+    /// The run ends: the turn was stopped, or no request may be sent. The exit says which.
     Stopped,
 }
 
@@ -45,12 +48,9 @@ impl Turn {
         Self { config: Arc::clone(config) }
     }
 
+    /// Makes the request without its messages.
     fn request(&self, state: &AssistantState) -> ModelRequest {
-        let mut messages = view(&state.messages, &state.compactions);
-        if state.recovery.stripped_media != OneShot::Unused {
-            messages.iter_mut().for_each(strip_media);
-        }
-        let mut request = ModelRequest::new(Purpose::Agent, messages).with_tools(self.config.tools.specs());
+        let mut request = ModelRequest::new(Purpose::Agent, Vec::new()).with_tools(self.config.tools.specs());
         request.system = Some(self.config.system.clone());
         request.settings.clone_from(&self.config.settings);
         request.settings.max_output_tokens = state.recovery.max_output.or(request.settings.max_output_tokens);
@@ -63,12 +63,37 @@ impl Turn {
         state: &AssistantState,
         calls: &ModelCalls,
     ) -> Result<Output<AssistantState, TurnNext>, NodeError> {
+        let mut request = self.request(state);
+        let overhead = self.config.context.counter.request(&request);
+        let history = state.history(overhead);
+        let prepared = prepare(&history, self.config.window(state), &self.config.context);
+        match prepared.auto {
+            AutoDecision::Send | AutoDecision::UnknownWindow => {}
+            AutoDecision::Compact => return Ok(Output { update: None, route: TurnNext::Compact }),
+            AutoDecision::Block => {
+                let update = AssistantState::update().set_exit(Some(Exit::BlockingLimit));
+                return Ok(Output { update: Some(update), route: TurnNext::Stopped });
+            }
+        }
+        let mut update = AssistantState::update().trims(prepared.trims);
+        if let Some(snip) = prepared.snip {
+            update = snipped(state, update, snip);
+        }
+        store(&self.config, calls, prepared.blobs).await?;
+        request.messages = prepared.view.into_conversation();
         let model = self.config.model_of(state.recovery.switched_model);
-        let answered = calls.try_ask(model, self.request(state), calls.message_id()).await?;
-        let update = AssistantState::update().ledger(calls.made());
+        let answered = calls.try_ask(model, request, calls.message_id()).await?;
+        let update = update.ledger(calls.made());
         let (update, route) = match answered {
-            Ok(reply) => self.replied(state, calls, reply, update),
-            Err(error) => (update.set_failure(Some(TurnFailure::Failed(error))), TurnNext::Failed),
+            Ok(reply) => {
+                let anchor = Anchor::new(calls.message_id(), &reply.usage, prepared.records);
+                self.replied(state, calls, reply, update.set_anchor(anchor))
+            }
+            Err(error) => {
+                let learnt = state.windows.learn(model.name(), &error.failure());
+                let update = update.set_failure(Some(TurnFailure::Failed(error)));
+                (learnt.into_iter().fold(update, |update, windows| update.windows(windows)), TurnNext::Failed)
+            }
         };
         Ok(Output { update: Some(update), route })
     }
@@ -111,18 +136,15 @@ impl Turn {
     }
 }
 
-/// Replaces the pictures of a message by a note.
-fn strip_media(message: &mut Message) {
-    let note = |part: &Part| match part {
-        Part::Image(_) => Part::text("[a picture that the model did not accept]"),
-        part => part.clone(),
-    };
-    let content = match message {
-        Message::Human(message) => &mut message.content,
-        Message::Tool(message) => &mut message.content,
-        Message::Ai(_) | Message::System(_) => return,
-    };
-    *content = content.parts().iter().map(note).collect::<Content>();
+/// Takes the oldest messages out of the state.
+fn snipped(state: &AssistantState, update: AssistantStateUpdate, snip: Snip) -> AssistantStateUpdate {
+    // The marker is to be the first message, so all are written again.
+    let removed = state.messages.iter().map(|message| LogEdit::Remove(message.id().to_string()));
+    let kept = snip.messages.into_iter().map(LogEdit::Put);
+    update
+        .messages(LogWrite(removed.chain(kept).collect()))
+        .compactions(LogWrite::remove(snip.compactions))
+        .trims(LogWrite::remove(snip.trims))
 }
 
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
@@ -140,6 +162,10 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
         node.writes_field(AssistantState::LEDGER.id());
+        node.writes_field(AssistantState::WINDOWS.id());
+        node.writes_field(AssistantState::ANCHOR.id());
+        node.writes_field(AssistantState::COMPACTIONS.id());
+        node.writes_field(AssistantState::TRIMS.id());
         node.writes_field(AssistantState::TURN_COUNT.id());
         node.writes_field(AssistantState::RECOVERY.id());
         node.writes_field(AssistantState::FAILURE.id());
