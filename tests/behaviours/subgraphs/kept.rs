@@ -44,7 +44,7 @@ async fn k01_kept_state_has_an_explicit_key_and_belongs_to_its_branch() {
         let graph = counting_twice(keeping).shared_checkpointer(saver);
         let thread = graph.thread("t");
         let run = thread.run(Outer::update()).await.expect("it runs");
-        assert_eq!(run.state.result, "2", "two nodes go on with one state");
+        assert_eq!(run.state.result, "2", "two nodes use one state");
         let early = run.checkpoint.expect("it has a store");
         for expected in ["4", "6"] {
             let state = thread.run(Outer::update()).await.expect("it runs").finished();

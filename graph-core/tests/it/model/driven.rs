@@ -112,7 +112,7 @@ impl Play {
                 Some(Err(RunError::Node(failure))) => {
                     let why = whole(failure.error.source());
                     let errors =
-                        ["supersteps and is not finished", "in one superstep", "two tasks go on with"];
+                        ["supersteps and is not finished", "in one superstep", "two tasks use"];
                     if errors.iter().any(|error| why.contains(error)) {
                         break Ending::Broken;
                     }
