@@ -5,9 +5,11 @@
 //! |---|---|
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
+//! | [`snapshot`] | the files of a folder by content: rewind, redo and fork with files |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod exit;
 pub mod recovery;
+pub mod snapshot;
