@@ -29,6 +29,14 @@ pub enum SnapshotError {
         /// The folder.
         path: PathBuf,
     },
+    /// The file of the store cannot be opened. Name one that can, in a folder that exists.
+    #[error("the store of snapshots {} cannot be opened: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
     /// The file is another kind of file. It is not changed.
     #[error("`{}` is not a store of snapshots", path.display())]
     Foreign {

@@ -17,10 +17,11 @@ pub(super) type Name = Arc<str>;
 pub(super) enum Entry {
     Absent,
     Folder,
+    /// A file, with its permissions as Unix has them; 0 elsewhere.
     File {
         content: Digest,
         size: u64,
-        executable: bool,
+        mode: u32,
     },
     /// A symbolic link, which is not followed.
     Link {
@@ -87,7 +88,7 @@ pub struct ChangedFile {
 pub enum ChangeKind {
     /// Nothing was at the path.
     Created,
-    /// The content, the kind or the permission to execute changed.
+    /// The content, the kind or the permissions changed.
     Modified,
     /// Nothing is left at the path.
     Deleted,
@@ -223,9 +224,10 @@ impl SnapshotId {
             match entry {
                 Entry::Absent => field(b"absent"),
                 Entry::Folder => field(b"folder"),
-                Entry::File { content, executable, .. } => {
-                    field(if *executable { b"executable" } else { b"file" });
+                Entry::File { content, mode, .. } => {
+                    field(b"file");
                     field(content.as_bytes());
+                    field(&mode.to_le_bytes());
                 }
                 Entry::Link { target } => {
                     field(b"link");

@@ -27,8 +27,6 @@ mod taking;
 mod tree;
 mod write;
 
-use std::time::SystemTime;
-
 pub use self::error::SnapshotError;
 pub use self::id::{InvalidSnapshotId, SnapshotId};
 pub use self::manifest::{ChangeKind, ChangedFile, NotCovered, NotCoveredReason};
@@ -37,21 +35,6 @@ pub use self::restore::{Left, LeftReason, Restored};
 pub use self::snapshots::{SnapshotOptions, Snapshots};
 pub use self::store::Swept;
 pub use self::taking::{Change, Taken};
-
-/// Returns a time in nanoseconds since 1970.
-fn nanoseconds(time: SystemTime) -> i64 {
-    match time.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |before| -before),
-    }
-}
-
-/// A point in the work with a file, at which tests change files or end the work.
-#[cfg(not(test))]
-fn point(_: &str) {}
-
-#[cfg(test)]
-use self::tests::point;
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,20 @@ pub(super) struct Root {
     /// The folder of the store, if it is below the covered folder.
     store: Option<String>,
     most_bytes: u64,
+    pub(super) points: Points,
+}
+
+/// Takes a content that was read.
+type Keep<'k> = dyn FnMut(&Digest, &[u8]) -> Result<(), SnapshotError> + 'k;
+
+#[cfg(test)]
+type Hook = Box<dyn FnMut(&str) + Send>;
+
+/// The points in the work with files at which tests change files or end the work.
+#[derive(Default)]
+pub(super) struct Points {
+    #[cfg(test)]
+    hook: std::cell::RefCell<Option<Hook>>,
 }
 
 /// A name in a folder, which may be that of nothing.
@@ -34,7 +48,7 @@ pub(super) enum Sight {
     /// A file whose content was not read.
     File {
         stat: Stat,
-        executable: bool,
+        mode: u32,
     },
 }
 
@@ -62,7 +76,7 @@ impl Root {
             Ok(inside) => Some(inside.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")),
             Err(_) => None,
         };
-        Ok(Self { dir, path: whole, store, most_bytes: options.max_file_bytes })
+        Ok(Self { dir, path: whole, store, most_bytes: options.max_file_bytes, points: Points::default() })
     }
 
     /// Makes a folder to write into, if it is not there.
@@ -70,7 +84,7 @@ impl Root {
         std::fs::create_dir_all(path)?;
         let path = path.canonicalize()?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
-        Ok(Self { dir, path, store: None, most_bytes: u64::MAX })
+        Ok(Self { dir, path, store: None, most_bytes: u64::MAX, points: Points::default() })
     }
 
     /// Returns `true` for names that are never read nor written: those of git, and temporary files.
@@ -108,10 +122,14 @@ impl Root {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut dir = self.dir.try_clone()?;
         for part in above.split('/').filter(|part| !part.is_empty()) {
-            if !dir.symlink_metadata(part).is_ok_and(|metadata| metadata.is_dir()) {
-                return Ok(None);
-            }
-            dir = open_folder(&dir, part)?;
+            dir = match open_folder(&dir, part) {
+                Ok(inside) => inside,
+                Err(error) => match dir.symlink_metadata(part) {
+                    Ok(metadata) if !metadata.is_dir() => return Ok(None),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    _ => return Err(error),
+                },
+            };
         }
         Ok(Some(Place { dir, name: name.to_owned() }))
     }
@@ -129,23 +147,31 @@ impl Root {
     pub(super) fn read(
         &self,
         path: &str,
-        keep: &mut dyn FnMut(&Digest, &[u8]) -> Result<(), SnapshotError>,
+        keep: &mut Keep<'_>,
     ) -> Result<(Entry, Option<Seen>), SnapshotError> {
-        let place = match self.place(path) {
+        self.read_at(self.place(path), keep)
+    }
+
+    /// Returns the state of a place that was opened, and for a file its metadata.
+    pub(super) fn read_at(
+        &self,
+        place: io::Result<Option<Place>>,
+        keep: &mut Keep<'_>,
+    ) -> Result<(Entry, Option<Seen>), SnapshotError> {
+        let place = match place {
             Ok(Some(place)) => place,
             Ok(None) => return Ok((Entry::Absent, None)),
             Err(_) => return Ok((Entry::not_covered(NotCoveredReason::Unreadable), None)),
         };
         for _ in 0..MOST_READS {
-            let executable = match place.look(self) {
-                Sight::Known(entry) => return Ok((entry, None)),
-                Sight::File { executable, .. } => executable,
-            };
-            match place.read_once(self.most_bytes) {
-                Ok(Some((stat, bytes))) => {
+            if let Sight::Known(entry) = place.look(self) {
+                return Ok((entry, None));
+            }
+            match place.read_once(self) {
+                Ok(Some((stat, mode, bytes))) => {
                     let digest = Digest::of(&bytes);
                     keep(&digest, &bytes)?;
-                    let entry = Entry::File { content: digest, size: stat.size, executable };
+                    let entry = Entry::File { content: digest, size: stat.size, mode };
                     return Ok((entry, Some(Seen { stat, digest })));
                 }
                 // It is not what it was: look again.
@@ -177,8 +203,48 @@ impl Root {
         } else if stat.size > self.most_bytes {
             not_covered(NotCoveredReason::TooLarge)
         } else {
-            Sight::File { stat, executable: is_executable(metadata) }
+            Sight::File { stat, mode: mode(metadata) }
         }
+    }
+}
+
+/// Opens the places of a walk, whose files come folder by folder.
+#[derive(Default)]
+pub(super) struct Places(Option<(String, Dir)>);
+
+impl Places {
+    pub(super) fn next(&mut self, root: &Root, path: &str) -> io::Result<Option<Place>> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match &self.0 {
+            Some((last, dir)) if last == above => {
+                Ok(Some(Place { dir: dir.try_clone()?, name: name.to_owned() }))
+            }
+            _ => {
+                let place = root.place(path)?;
+                let dir = place.as_ref().map(|place| place.dir.try_clone()).transpose()?;
+                self.0 = dir.map(|dir| (above.to_owned(), dir));
+                Ok(place)
+            }
+        }
+    }
+}
+
+impl Points {
+    #[cfg(not(test))]
+    pub(super) fn pass(&self, _: &str) {}
+
+    #[cfg(test)]
+    pub(super) fn pass(&self, name: &str) {
+        let hook = self.hook.take();
+        if let Some(mut hook) = hook {
+            hook(name);
+            self.hook.replace(Some(hook));
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn set(&self, hook: Option<Hook>) {
+        self.hook.replace(hook);
     }
 }
 
@@ -192,7 +258,8 @@ impl Place {
     }
 
     /// Reads a file; `None` if it changed meanwhile.
-    fn read_once(&self, most_bytes: u64) -> io::Result<Option<(Stat, Vec<u8>)>> {
+    fn read_once(&self, root: &Root) -> io::Result<Option<(Stat, u32, Vec<u8>)>> {
+        let most_bytes = root.most_bytes;
         let mut file = open_file(&self.dir, &self.name)?;
         let before = file.metadata()?;
         if !before.is_file() {
@@ -200,9 +267,10 @@ impl Place {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(before.len().min(most_bytes)).unwrap_or(0));
         file.by_ref().take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
-        super::point(&self.name);
-        let (before, after) = (Stat::of(&before), Stat::of(&file.metadata()?));
-        Ok((before == after && bytes.len() as u64 == after.size).then_some((after, bytes)))
+        root.points.pass(&self.name);
+        let after = file.metadata()?;
+        let (mode, before, after) = (mode(&after), Stat::of(&before), Stat::of(&after));
+        Ok((before == after && bytes.len() as u64 == after.size).then_some((after, mode, bytes)))
     }
 }
 
@@ -258,13 +326,13 @@ fn link(_: &Dir, _: &str) -> Sight {
 }
 
 #[cfg(unix)]
-fn is_executable(metadata: &Metadata) -> bool {
+fn mode(metadata: &Metadata) -> u32 {
     use cap_std::fs::MetadataExt;
 
-    metadata.mode() & 0o100 != 0
+    metadata.mode() & 0o777
 }
 
 #[cfg(not(unix))]
-fn is_executable(_: &Metadata) -> bool {
-    false
+fn mode(_: &Metadata) -> u32 {
+    0
 }

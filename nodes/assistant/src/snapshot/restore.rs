@@ -64,6 +64,8 @@ impl State {
     pub(super) fn restore(&mut self, plan: &Restore, now: i64) -> Result<Restored, SnapshotError> {
         let take = Take { before: Some(plan.from), now, restoring: &plan.items, ..Take::default() };
         let before = self.take(&take)?.id;
+        // Files are not synced one by one. If the power fails, the store has all contents.
+        self.store.sync()?;
         let mut work =
             Work { root: &self.root, store: &self.store, states: BTreeMap::new(), left: Vec::new() };
         // What is in a folder comes after it, so it goes before it.
@@ -99,7 +101,7 @@ impl State {
             let damaged = || SnapshotError::Damaged { path: name.to_string() };
             let content = Content::of(&line.entry, &self.store)?.ok_or_else(damaged)?;
             let place = root.make_place(name, &mut Vec::new());
-            place.and_then(|place| place.create(&content)).map_err(failed)?;
+            place.and_then(|place| place.create(&root, &content)).map_err(failed)?;
         }
         Ok(not_covered(&manifest, Vec::new()))
     }
@@ -125,7 +127,7 @@ impl Work<'_> {
             return Ok(self.leave(item, LeftReason::Changed));
         }
         let removed = match self.root.place(&item.path) {
-            Ok(Some(place)) => place.remove(&now),
+            Ok(Some(place)) => place.remove(self.root, &now),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -153,7 +155,7 @@ impl Work<'_> {
             let mut made = Vec::new();
             let place = self.root.make_place(&item.path, &mut made);
             self.states.extend(made.into_iter().map(|name| (name, Entry::Folder)));
-            if let Err(error) = place.and_then(|place| place.replace(&content)) {
+            if let Err(error) = place.and_then(|place| place.replace(self.root, &content)) {
                 self.leave(item, LeftReason::Failed(error.to_string()));
                 return Ok(());
             }

@@ -9,9 +9,10 @@ use std::time::SystemTime;
 use superstep_nodes::__private::blocking;
 
 use super::place::Root;
+use super::stat::nanoseconds;
 use super::store::Store;
 use super::taking::{State, Take};
-use super::{Change, NotCovered, Restore, Restored, SnapshotError, SnapshotId, Swept, Taken, nanoseconds};
+use super::{Change, NotCovered, Restore, Restored, SnapshotError, SnapshotId, Swept, Taken};
 
 /// The snapshots of a folder. Clones are handles to the same snapshots.
 ///
@@ -102,7 +103,8 @@ impl Snapshots {
     /// Each file is replaced at once, by a rename. A file that has changed since the plan was made is left. If the process
     /// ends meanwhile, every file is in its old state or in its new one, and the same plan can be carried out again.
     ///
-    /// A change by another program between the last check of a file and its rename is lost.
+    /// A change by another program between the last check of a file and its rename is lost. After a loss of power, a file
+    /// may be empty; the store has its content, and the next plan names it as foreign.
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::time::SystemTime;
 
 use cap_std::fs::Metadata;
 
@@ -50,13 +51,21 @@ impl Stat {
 
     #[cfg(not(unix))]
     pub(super) fn of(metadata: &Metadata) -> Self {
-        let modified = metadata.modified().map_or(i64::MAX, |time| super::nanoseconds(time.into_std()));
+        let modified = metadata.modified().map_or(i64::MAX, |time| nanoseconds(time.into_std()));
         Self { size: metadata.len(), modified, changed: modified, inode: 0, device: 0 }
     }
 
     /// Returns `true` if a later change shows in the metadata.
     pub(super) fn is_settled(&self, now: i64) -> bool {
         self.modified.max(self.changed).saturating_add(COARSEST) < now
+    }
+}
+
+/// Returns a time in nanoseconds since 1970.
+pub(super) fn nanoseconds(time: SystemTime) -> i64 {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |before| -before),
     }
 }
 

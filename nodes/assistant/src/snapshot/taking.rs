@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::id::SnapshotId;
 use super::manifest::{Delta, Entry, Line, Manifest, Name};
-use super::place::{Root, Sight};
+use super::place::{Places, Root, Sight};
 use super::plan::Item;
 use super::stat::{CacheUpdate, StatCache};
 use super::store::{self, Store};
@@ -87,14 +87,17 @@ impl State {
         found.vanished.iter().for_each(|name| update.note(cache, name, None, take.now));
         let mut id = base;
         let mut delta = Delta::new();
-        if !found.is_same(&old) || base.is_none() || !take.restoring.is_empty() || !update.is_empty() {
+        // A snapshot that another session took is made younger, so that a retention spares it.
+        if !found.is_same(&old) || take.before.is_none() || !take.restoring.is_empty() || !update.is_empty() {
             let change = self.store.change()?;
             found.read(&self.root, &change, cache, &mut update, take.now)?;
             found.pretend(take.restoring);
             delta = found.delta(&old, &self.root, &change)?;
-            if !delta.is_empty() || base.is_none() {
-                id = Some(change.insert(base, &delta, take.now)?);
-            }
+            id = match base.filter(|_| delta.is_empty()) {
+                Some(base) if change.touch(base, take.now)? => Some(base),
+                Some(base) => return Err(SnapshotError::Unknown(base)),
+                None => Some(change.insert(base, &delta, take.now)?),
+            };
             update.write(&change)?;
             change.commit()?;
         }
@@ -193,8 +196,8 @@ impl Found {
             let is_named = named.contains(&name);
             let entry = match sight {
                 Sight::Known(entry) => entry,
-                Sight::File { stat, executable } => match cache.digest(&name, &stat) {
-                    Some(content) => Entry::File { content, size: stat.size, executable },
+                Sight::File { stat, mode } => match cache.digest(&name, &stat) {
+                    Some(content) => Entry::File { content, size: stat.size, mode },
                     None => {
                         unread.push((name, is_named));
                         return None;
@@ -220,9 +223,15 @@ impl Found {
         update: &mut CacheUpdate,
         time: i64,
     ) -> Result<(), SnapshotError> {
+        let mut places = Places::default();
         for (name, named) in self.unread.drain(..) {
-            let (entry, seen) = root.read(&name, &mut |digest, bytes| change.put(digest, bytes))?;
+            let place = places.next(root, &name);
+            let (mut entry, seen) = root.read_at(place, &mut |digest, bytes| change.put(digest, bytes))?;
             update.note(cache, &name, seen, time);
+            if entry.is_folder() {
+                // The walk did not go through it.
+                entry = Entry::not_covered(NotCoveredReason::Changing);
+            }
             if entry != Entry::Absent || named {
                 self.now.0.insert(name, Line { entry, named });
             }

@@ -5,8 +5,8 @@ mod hostile;
 mod model;
 mod rules;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -15,19 +15,6 @@ use super::place::Root;
 use super::store::Store;
 use super::taking::{State, Take};
 use super::{Change, Restore, Restored, SnapshotId, SnapshotOptions, Taken};
-
-thread_local! {
-    static AT_POINT: RefCell<Option<Box<dyn FnMut(&str)>>> = RefCell::default();
-}
-
-/// Calls what a test has set for its thread.
-pub(super) fn point(name: &str) {
-    let hook = AT_POINT.take();
-    if let Some(mut hook) = hook {
-        hook(name);
-        AT_POINT.set(Some(hook));
-    }
-}
 
 /// A covered folder, with the store beside it.
 pub(super) struct Fixture {
@@ -140,7 +127,7 @@ fn open(dir: &Path, change: impl FnOnce(&mut SnapshotOptions)) -> State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Folder,
-    File { content: Vec<u8>, executable: bool },
+    File { content: Vec<u8>, mode: u32 },
     Link(PathBuf),
 }
 
@@ -160,8 +147,8 @@ pub(super) fn read(folder: &Path) -> Files {
             } else if kind.is_symlink() {
                 Node::Link(std::fs::read_link(entry.path()).unwrap())
             } else {
-                let executable = is_executable(&entry.path());
-                Node::File { content: std::fs::read(entry.path()).unwrap(), executable }
+                let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+                Node::File { content: std::fs::read(entry.path()).unwrap(), mode }
             };
             files.insert(path, node);
         }
@@ -169,18 +156,6 @@ pub(super) fn read(folder: &Path) -> Files {
     let mut files = Files::new();
     add(folder, "", &mut files);
     files
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-
-    path.metadata().unwrap().permissions().mode() & 0o100 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    false
 }
 
 pub(super) fn paths<'f>(files: impl IntoIterator<Item = &'f super::ChangedFile>) -> BTreeSet<&'f str> {

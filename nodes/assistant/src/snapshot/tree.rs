@@ -70,7 +70,14 @@ impl Walk<'_> {
             if self.root.is_out_of_reach(&path, &name) {
                 continue;
             }
-            let Ok(metadata) = entry.metadata() else { continue };
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => {
+                    self.found(path, Sight::Known(Entry::not_covered(NotCoveredReason::Unreadable)));
+                    continue;
+                }
+            };
             if rules.is_some_and(|rules| rules.exclude(&self.root.path.join(&path), metadata.is_dir())) {
                 self.found(path, Sight::Known(Entry::not_covered(NotCoveredReason::Ignored)));
                 continue;

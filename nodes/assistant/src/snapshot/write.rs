@@ -2,19 +2,22 @@
 
 use std::io::{self, Write};
 
-use cap_std::fs::{Dir, OpenOptions, Permissions};
+use cap_std::fs::{Dir, File, OpenOptions};
 
+use super::SnapshotError;
 use super::id::Digest;
 use super::manifest::{Entry, Name};
 use super::place::{Place, Root, TEMPORARY};
 use super::store::Store;
-use super::{SnapshotError, point};
 
 /// What is to be at a place.
 pub(super) enum Content<'e> {
+    /// A folder. Its permissions are the usual ones.
     Folder,
-    File { bytes: Vec<u8>, executable: bool },
-    Link { target: &'e str },
+    /// A file with its permissions.
+    File { bytes: Vec<u8>, mode: u32 },
+    /// A link and its target.
+    Link(&'e str),
 }
 
 impl<'e> Content<'e> {
@@ -22,10 +25,10 @@ impl<'e> Content<'e> {
     pub(super) fn of(entry: &'e Entry, store: &Store) -> Result<Option<Self>, SnapshotError> {
         Ok(match entry {
             Entry::Folder => Some(Self::Folder),
-            Entry::File { content, executable, .. } => {
-                store.content(content)?.map(|bytes| Self::File { bytes, executable: *executable })
+            Entry::File { content, mode, .. } => {
+                store.content(content)?.map(|bytes| Self::File { bytes, mode: *mode })
             }
-            Entry::Link { target } => Some(Self::Link { target }),
+            Entry::Link { target } => Some(Self::Link(target)),
             Entry::Absent | Entry::NotCovered { .. } => None,
         })
     }
@@ -44,7 +47,7 @@ impl Root {
                 Ok(metadata) if metadata.is_dir() => {}
                 Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
                 Err(_) => {
-                    place.create(&Content::Folder)?;
+                    place.create(self, &Content::Folder)?;
                     made.push(Name::from(above));
                 }
             }
@@ -55,31 +58,29 @@ impl Root {
 
 impl Place {
     /// Removes what is in the given state: an empty folder, a file or a link.
-    pub(super) fn remove(&self, entry: &Entry) -> io::Result<()> {
-        point(&self.name);
+    pub(super) fn remove(&self, root: &Root, entry: &Entry) -> io::Result<()> {
+        root.points.pass(&self.name);
         match entry {
             Entry::Folder => self.dir.remove_dir(&self.name),
             _ => self.dir.remove_file(&self.name),
         }
     }
 
-    /// Makes what is not there. A file is not atomic, and is not written to the disk at once.
-    pub(super) fn create(&self, content: &Content<'_>) -> io::Result<()> {
-        point(&self.name);
+    /// Makes what is not there. A file is not whole at once.
+    pub(super) fn create(&self, root: &Root, content: &Content<'_>) -> io::Result<()> {
+        root.points.pass(&self.name);
         match content {
             Content::Folder => self.dir.create_dir(&self.name),
-            Content::File { bytes, executable } => {
-                write(&self.dir, &self.name, bytes, mode_of(*executable)).map(drop)
-            }
-            Content::Link { target } => make_link(&self.dir, &self.name, target),
+            Content::File { bytes, mode } => create_file(&self.dir, &self.name, bytes, *mode),
+            Content::Link(target) => make_link(&self.dir, &self.name, target),
         }
     }
 
-    /// Puts a content in the place of a file or a link, or of nothing. A file keeps its permissions, except those to
-    /// execute it; its owner becomes the user of the program, and other hard links to it keep the old content.
-    pub(super) fn replace(&self, content: &Content<'_>) -> io::Result<()> {
+    /// Puts a content in the place of a file or a link, or of nothing. The file's owner becomes the user of the program,
+    /// and other hard links to it keep the old content.
+    pub(super) fn replace(&self, root: &Root, content: &Content<'_>) -> io::Result<()> {
         if let Content::Folder = content {
-            return self.create(content);
+            return self.create(root, content);
         }
         let temporary = Self { dir: self.dir.try_clone()?, name: self.temporary() };
         // Of a restore that was cut off.
@@ -87,26 +88,13 @@ impl Place {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let written = temporary.write_beside(self, content).and_then(|()| {
-            point(&self.name);
-            self.dir.rename(&temporary.name, &self.dir, &self.name)
-        });
+        let write = || {
+            temporary.create(root, content)?;
+            root.points.pass(&self.name);
+            temporary.dir.rename(&temporary.name, &self.dir, &self.name)
+        };
         // Only the failure is reported; the rest of a write is the lesser evil.
-        written.inspect_err(|_| drop(temporary.dir.remove_file(&temporary.name)))
-    }
-
-    fn write_beside(&self, replaced: &Self, content: &Content<'_>) -> io::Result<()> {
-        let Content::File { bytes, executable } = content else { return self.create(content) };
-        let kept = replaced.dir.symlink_metadata(&replaced.name).ok().filter(|metadata| metadata.is_file());
-        point(&self.name);
-        // Until it has the permissions of the file that it replaces, no other user can read it.
-        let mode = if kept.is_some() { 0o600 } else { mode_of(*executable) };
-        let file = write(&self.dir, &self.name, bytes, mode)?;
-        if let Some(kept) = kept {
-            file.set_permissions(with_execution(kept.permissions(), *executable))?;
-        }
-        point(&self.name);
-        file.sync_all()
+        write().inspect_err(|_| drop(temporary.dir.remove_file(&temporary.name)))
     }
 
     /// The same for each attempt, so that the next one removes what the last one has left.
@@ -116,45 +104,26 @@ impl Place {
     }
 }
 
-fn write(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<cap_std::fs::File> {
+/// Makes a file. Until it has its permissions, no other user can read it.
+fn create_file(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    set_mode(&mut options, mode);
+    #[cfg(unix)]
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = dir.open_with(name, &options)?;
     file.write_all(bytes)?;
-    Ok(file)
-}
-
-const fn mode_of(executable: bool) -> u32 {
-    if executable { 0o777 } else { 0o666 }
+    set_mode(&file, mode)
 }
 
 #[cfg(unix)]
-fn set_mode(options: &mut OpenOptions, mode: u32) {
-    use cap_std::fs::OpenOptionsExt;
-
-    options.mode(mode);
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    let permissions = cap_std::fs::PermissionsExt::from_mode(mode & 0o777);
+    file.set_permissions(permissions)
 }
 
 #[cfg(not(unix))]
-fn set_mode(_: &mut OpenOptions, _: u32) {}
-
-/// Permits execution to all that may read, or to none.
-#[cfg(unix)]
-fn with_execution(mut permissions: Permissions, executable: bool) -> Permissions {
-    use cap_std::fs::PermissionsExt;
-
-    let mode = permissions.mode();
-    let is_executable = mode & 0o100 != 0;
-    if is_executable != executable {
-        permissions.set_mode(if executable { mode | (mode & 0o444) >> 2 } else { mode & !0o111 });
-    }
-    permissions
-}
-
-#[cfg(not(unix))]
-fn with_execution(permissions: Permissions, _: bool) -> Permissions {
-    permissions
+fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
 }
 
 /// Makes a link. Its target may be anything, as it is not followed.

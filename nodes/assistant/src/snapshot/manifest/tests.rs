@@ -7,10 +7,10 @@ fn manifest() -> impl Strategy<Value = Manifest> {
     let entry = prop_oneof![
         Just(Entry::Absent),
         Just(Entry::Folder),
-        (0_u8..3, any::<bool>()).prop_map(|(content, executable)| Entry::File {
+        (0_u8..3, 0_u32..2).prop_map(|(content, mode)| Entry::File {
             content: Digest::of(&[content]),
             size: 1,
-            executable
+            mode
         }),
         "[ab]".prop_map(|target| Entry::Link { target }),
         (0_i64..2).prop_map(|modified| Entry::NotCovered {

@@ -101,7 +101,7 @@ impl Store {
 
     fn delta(&self, snapshot: i64) -> Result<Delta, SnapshotError> {
         let mut select = self.db.prepare_cached(
-            "select path, kind, named, digest, target, size, modified from line where snapshot = ?1",
+            "select path, kind, named, digest, target, mode, size, modified from line where snapshot = ?1",
         )?;
         let mut rows = select.query([snapshot])?;
         let mut delta = Delta::new();
@@ -145,6 +145,11 @@ impl Store {
         Ok(Change(Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?))
     }
 
+    /// Waits until all that was committed is on the disk.
+    pub(super) fn sync(&self) -> Result<(), SnapshotError> {
+        Ok(self.db.execute_batch("pragma wal_checkpoint(passive)")?)
+    }
+
     /// Deletes all snapshots that are neither kept nor taken at a time or after it, in nanoseconds, and the contents
     /// that no remaining snapshot has.
     pub(super) fn retain(&self, keep: &HashSet<SnapshotId>, taken: i64) -> Result<Swept, SnapshotError> {
@@ -178,16 +183,15 @@ impl Change<'_> {
     ) -> Result<SnapshotId, SnapshotError> {
         let id = SnapshotId::after(parent, delta);
         let parent = parent.map(|parent| number(&self.0, parent)).transpose()?;
-        let known = "update snapshot set taken = max(taken, ?2) where name = ?1";
-        if self.0.prepare_cached(known)?.execute(params![id.as_bytes(), taken])? > 0 {
+        if self.touch(id, taken)? {
             return Ok(id);
         }
         let insert = "insert into snapshot (name, parent, taken) values (?1, ?2, ?3)";
         self.0.prepare_cached(insert)?.execute(params![id.as_bytes(), parent, taken])?;
         let snapshot = self.0.last_insert_rowid();
         let mut insert = self.0.prepare_cached(
-            "insert into line (snapshot, path, kind, named, digest, target, size, modified)
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "insert into line (snapshot, path, kind, named, digest, target, mode, size, modified)
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         for (name, line) in delta {
             let row = to_row(line.as_ref());
@@ -199,11 +203,18 @@ impl Change<'_> {
                 row.named,
                 digest,
                 row.target,
+                row.mode,
                 row.size.cast_signed(),
                 row.modified
             ])?;
         }
         Ok(id)
+    }
+
+    /// Makes a snapshot younger. Returns `false` if it is not there.
+    pub(super) fn touch(&self, id: SnapshotId, taken: i64) -> Result<bool, SnapshotError> {
+        let update = "update snapshot set taken = max(taken, ?2) where name = ?1";
+        Ok(self.0.prepare_cached(update)?.execute(params![id.as_bytes(), taken])? > 0)
     }
 
     /// Makes the stat cache that of a folder, and empty.
@@ -284,7 +295,7 @@ impl Change<'_> {
         while let Some(gone) = above.filter(|above| !kept.contains(above)) {
             // Its own lines are later ones.
             let take =
-                "insert or ignore into line select ?1, path, kind, named, digest, target, size, modified
+                "insert or ignore into line select ?1, path, kind, named, digest, target, mode, size, modified
                         from line where snapshot = ?2";
             self.0.prepare_cached(take)?.execute([id, gone])?;
             let parent = "select parent from snapshot where id = ?1";

@@ -10,6 +10,7 @@ pub(super) struct LineRow {
     pub(super) named: bool,
     pub(super) digest: Option<Digest>,
     pub(super) target: Option<String>,
+    pub(super) mode: u32,
     pub(super) size: u64,
     pub(super) modified: i64,
 }
@@ -18,8 +19,7 @@ const REMOVED: i64 = 0;
 const ABSENT: i64 = 1;
 const FOLDER: i64 = 2;
 const FILE: i64 = 3;
-const EXECUTABLE: i64 = 4;
-const LINK: i64 = 5;
+const LINK: i64 = 4;
 
 /// What is not covered, by its reason. A number, once given, stays.
 const NOT_COVERED: [(i64, NotCoveredReason); 9] = [
@@ -36,14 +36,13 @@ const NOT_COVERED: [(i64, NotCoveredReason); 9] = [
 
 pub(super) fn to_row(line: Option<&Line>) -> LineRow {
     let named = line.is_some_and(|line| line.named);
-    let mut row = LineRow { kind: REMOVED, named, digest: None, target: None, size: 0, modified: 0 };
+    let mut row = LineRow { kind: REMOVED, named, digest: None, target: None, mode: 0, size: 0, modified: 0 };
     let Some(line) = line else { return row };
     match &line.entry {
         Entry::Absent => row.kind = ABSENT,
         Entry::Folder => row.kind = FOLDER,
-        Entry::File { content, size, executable } => {
-            row.kind = if *executable { EXECUTABLE } else { FILE };
-            (row.digest, row.size) = (Some(*content), *size);
+        Entry::File { content, size, mode } => {
+            (row.kind, row.digest, row.mode, row.size) = (FILE, Some(*content), *mode, *size);
         }
         Entry::Link { target } => (row.kind, row.target) = (LINK, Some(target.clone())),
         Entry::NotCovered { reason, size, modified } => {
@@ -56,7 +55,7 @@ pub(super) fn to_row(line: Option<&Line>) -> LineRow {
 }
 
 impl LineRow {
-    /// Reads the columns kind, named, digest, target, size and modified, which begin at the second.
+    /// Reads the columns kind, named, digest, target, mode, size and modified, which begin at the second.
     pub(super) fn read(row: &rusqlite::Row<'_>) -> Result<Self, SnapshotError> {
         let digest: Option<[u8; 32]> = row.get(3)?;
         Ok(Self {
@@ -64,8 +63,9 @@ impl LineRow {
             named: row.get(2)?,
             digest: digest.map(Digest::from_bytes),
             target: row.get(4)?,
-            size: row.get::<_, i64>(5)?.cast_unsigned(),
-            modified: row.get(6)?,
+            mode: row.get(5)?,
+            size: row.get::<_, i64>(6)?.cast_unsigned(),
+            modified: row.get(7)?,
         })
     }
 
@@ -75,9 +75,7 @@ impl LineRow {
             (REMOVED, ..) => return Ok(None),
             (ABSENT, ..) => Entry::Absent,
             (FOLDER, ..) => Entry::Folder,
-            (FILE | EXECUTABLE, Some(content), ..) => {
-                Entry::File { content, size: self.size, executable: self.kind == EXECUTABLE }
-            }
+            (FILE, Some(content), ..) => Entry::File { content, size: self.size, mode: self.mode },
             (LINK, _, Some(target), _) => Entry::Link { target },
             (.., Some((_, reason))) => {
                 Entry::NotCovered { reason: *reason, size: self.size, modified: self.modified }

@@ -1,5 +1,7 @@
 //! The tables of a store of snapshots.
 
+use std::fs::OpenOptions;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,6 +35,7 @@ create table line (
     named integer not null,
     digest blob,
     target text,
+    mode integer not null,
     size integer not null,
     modified integer not null,
     primary key (snapshot, path)
@@ -60,6 +63,7 @@ create table seen (
 ///
 /// A commit survives the end of the process. After a loss of power the last ones may be missing, and the file is whole.
 pub(super) fn open(path: &Path) -> Result<Connection, SnapshotError> {
+    make(path).map_err(|source| SnapshotError::File { path: path.to_owned(), source })?;
     let mut db = Connection::open(path)?;
     db.busy_timeout(BUSY)?;
     db.pragma_update(None, "foreign_keys", true)?;
@@ -82,6 +86,15 @@ pub(super) fn open(path: &Path) -> Result<Connection, SnapshotError> {
     }
     db.pragma_update(None, "synchronous", "normal")?;
     Ok(db)
+}
+
+/// Makes the file if it is not there. It has the contents of files that other users may not read.
+fn make(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
 }
 
 /// Checks that the file is a store of a format that is known; `None` if it is empty.

@@ -51,7 +51,7 @@ fn each_state_of_a_path_is_read_as_it_was_written() {
 
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("snapshots.sqlite")).unwrap();
-    let file = |executable| Entry::File { content: Digest::of(b""), size: u64::MAX, executable };
+    let file = Entry::File { content: Digest::of(b""), size: u64::MAX, mode: 0o640 };
     let reasons = [
         NotCoveredReason::Ignored,
         NotCoveredReason::TooLarge,
@@ -65,8 +65,7 @@ fn each_state_of_a_path_is_read_as_it_was_written() {
     ];
     let not_covered = reasons.map(|reason| Entry::NotCovered { reason, size: 7, modified: -1 });
     let link = Entry::Link { target: "a\nb".into() };
-    let entries =
-        [Entry::Absent, Entry::Folder, file(true), file(false), link].into_iter().chain(not_covered);
+    let entries = [Entry::Absent, Entry::Folder, file, link].into_iter().chain(not_covered);
     let delta: Delta = entries
         .enumerate()
         .map(|(at, entry)| (Name::from(format!("{at}")), Some(Line { entry, named: at % 2 == 0 })))
@@ -99,4 +98,21 @@ fn the_stat_cache_of_another_folder_is_not_used() {
     change.commit().unwrap();
     assert_eq!(store.seen(Path::new("/one")).unwrap(), [(Name::from("a"), seen)]);
     assert_eq!(store.seen(Path::new("/other")).unwrap(), []);
+}
+
+#[cfg(unix)]
+#[test]
+fn other_users_cannot_read_the_contents() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("snapshots.sqlite")).unwrap();
+    let change = store.change().unwrap();
+    change.put(&Digest::of(b"secret"), b"secret").unwrap();
+    change.commit().unwrap();
+    let files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert_eq!(files.len(), 3);
+    for file in files {
+        assert_eq!(file.unwrap().metadata().unwrap().permissions().mode() & 0o077, 0);
+    }
 }

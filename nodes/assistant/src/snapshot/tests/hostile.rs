@@ -123,20 +123,20 @@ fn a_file_that_changes_while_it_is_read_is_read_again_and_listed_if_it_does_not_
             std::fs::write(&path, "longer").unwrap();
         }
     };
-    AT_POINT.set(Some(Box::new(change)));
+    at.state.root.points.set(Some(Box::new(change)));
     let first = at.take(None);
-    AT_POINT.set(None);
+    at.state.root.points.set(None);
     let size = at.state.manifest(first.id).unwrap().entry("a").size();
     assert_eq!((size, first.not_covered.len()), (6, 0));
 
     let path = at.folder().join("a");
     let mut length = 6;
-    AT_POINT.set(Some(Box::new(move |_: &str| {
+    at.state.root.points.set(Some(Box::new(move |_: &str| {
         length += 1;
         std::fs::write(&path, "x".repeat(length)).unwrap();
     })));
     let second = at.take(first.id);
-    AT_POINT.set(None);
+    at.state.root.points.set(None);
     let changing = NotCovered { path: "a".into(), reason: NotCoveredReason::Changing };
     assert_eq!((second.not_covered, second.changed), (vec![changing], vec![]));
 }

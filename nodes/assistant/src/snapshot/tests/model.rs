@@ -97,7 +97,7 @@ impl Write {
                 use std::os::unix::fs::PermissionsExt;
                 let path = at(path);
                 if path.symlink_metadata().is_ok_and(|it| it.is_file()) {
-                    let mode = if *yes { 0o755 } else { 0o644 };
+                    let mode = if *yes { 0o755 } else { 0o600 };
                     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
                 }
             }

@@ -194,8 +194,7 @@ fn what_a_gitignore_excludes_is_covered_only_if_it_is_named() {
     let plan = at.plan(call.id, start.id, &[call.change().unwrap()]);
     at.restore(&plan);
     let mut expected = before;
-    expected
-        .insert("out/other".into(), Node::File { content: "changed by a command".into(), executable: false });
+    expected.insert("out/other".into(), Node::File { content: "changed by a command".into(), mode: 0o644 });
     assert_eq!(at.files(), expected);
 }
 
@@ -325,7 +324,6 @@ fn retention_deletes_what_no_kept_snapshot_needs() {
     let swept = at.state.retain(&HashSet::from([ids[1], ids[3]]), i64::MAX).unwrap();
     // All were taken at the end of time.
     assert_eq!(swept.snapshots, 0);
-    at.state.store.change().unwrap().commit().unwrap();
     let file = at.outside().join("data/snapshots.sqlite");
     rusqlite::Connection::open(file).unwrap().execute_batch("update snapshot set taken = 1").unwrap();
     let swept = at.state.retain(&HashSet::from([ids[1], ids[3]]), 2).unwrap();
@@ -353,6 +351,17 @@ fn retention_deletes_what_no_kept_snapshot_needs() {
     let fork = at.outside().join("fork");
     at.state.materialise(again, &fork).unwrap();
     assert_eq!(read(&fork), at.files());
+}
+
+#[test]
+fn a_snapshot_that_another_session_begins_with_is_spared_by_its_time() {
+    let mut at = Fixture::new();
+    at.write("a", "one");
+    let first = at.take_at(None, &[], 1).id;
+    assert_eq!(at.take_at(None, &[], 9).id, first);
+    assert_eq!(at.state.retain(&HashSet::new(), 9).unwrap().snapshots, 0);
+    assert_eq!(at.state.retain(&HashSet::new(), 10).unwrap().snapshots, 1);
+    assert!(matches!(at.state.manifest(first), Err(SnapshotError::Unknown(_))));
 }
 
 #[test]
