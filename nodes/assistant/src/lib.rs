@@ -9,6 +9,7 @@
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
+//! | [`snapshot`] | the files of a folder by content: rewind, redo and fork with files |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod graph;
 mod interrupts;
 pub mod node;
 pub mod recovery;
+pub mod snapshot;
 mod state;
 
 pub use config::AssistantConfig;
