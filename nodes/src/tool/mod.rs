@@ -68,7 +68,7 @@ pub use execution_policy::{Concurrency, ExecutionPolicy};
 pub use failure::ToolFailure;
 pub use invalid_input::InvalidInput;
 pub use output::{IntoToolOutput, ToolOutput};
-pub use permission::{Permission, PermissionMatcher};
+pub use permission::{Permission, PermissionMatcher, PermissionParts, Touch};
 pub use permission_policy::{
     AllowReadOnly, AllowUnlessAsked, PermissionDecision, PermissionPolicy, PermissionRequest,
 };
