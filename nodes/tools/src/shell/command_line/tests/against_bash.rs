@@ -1,0 +1,175 @@
+//! Random lines, run in bash with programs that log their arguments.
+
+use std::cell::Cell;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+
+/// A program that logs a mark, its name, and its arguments in brackets.
+const STUB: &str = "#!/bin/sh\n{ printf '\\001%s' \"${0##*/}\"; printf ' [%s]' \"$@\"; } >> \"$LOG\"\n";
+
+/// A folder of programs in which `bash` finds only those that log, and harmless wrappers.
+struct Programs {
+    folder: tempfile::TempDir,
+    lines: Cell<u32>,
+}
+
+impl Programs {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::create_dir_all(folder.path().join("work")).unwrap();
+        for name in ["aa", "bb", "rm"] {
+            std::fs::write(bin.join(name), STUB).unwrap();
+            std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        for name in ["env", "timeout", "nice", "xargs", "sh", "bash", "cat"] {
+            let real = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(name));
+            let real = real.into_iter().find(|path| path.exists()).expect("the program is installed");
+            symlink(real, bin.join(name)).unwrap();
+        }
+        Self { folder, lines: Cell::new(0) }
+    }
+
+    /// Runs a line and returns the commands that it ran.
+    fn run(&self, line: &str) -> Vec<String> {
+        let folder = self.folder.path();
+        // Each line has a log of its own, as programs in the background may outlive theirs.
+        self.lines.set(self.lines.get() + 1);
+        let (bin, log) = (folder.join("bin"), folder.join(format!("log-{}", self.lines.get())));
+        std::fs::write(&log, "").unwrap();
+        let ended = Command::new(bin.join("timeout"))
+            .args(["-k", "1", "10", "bash", "--norc", "--noprofile", "-c", line])
+            .env_clear()
+            .envs([("PATH", &bin), ("LOG", &log)])
+            .current_dir(folder.join("work"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        ended.unwrap();
+        std::fs::read_to_string(&log).unwrap().split('\u{1}').skip(1).map(str::to_owned).collect()
+    }
+}
+
+/// Lines of the shell, and lines with random characters in them.
+fn lines() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "x",
+        "'y z'",
+        "\"w\"",
+        "$v",
+        "\"$v q\"",
+        "-o",
+        "r''m",
+        "\\rm",
+        "{a,b}",
+        "*",
+        "a\\ b",
+        "rm",
+        "#",
+        "${v:-x}",
+        "'a;rm b'",
+        "\"a;rm b\"",
+        "$'rm'",
+        "aa",
+        "1",
+        "a=b",
+        "!",
+    ]);
+    let words = prop::collection::vec(word, 0..3).prop_map(|words| words.join(" "));
+    let name = prop::sample::select(vec![
+        "aa",
+        "aa",
+        "aa",
+        "aa x",
+        "bb",
+        "rm",
+        "'aa'",
+        "a\"a\"",
+        "env aa",
+        "timeout 5 aa",
+        "nice aa",
+        "xargs aa",
+        "command aa",
+        "v=rm",
+        "V=1 aa",
+        "$v",
+        "r''m",
+        "\\rm",
+        "exec aa",
+        "time aa",
+        "! aa",
+        "env",
+        "cat",
+    ]);
+    let command = (name, words).prop_map(|(name, words)| format!("{name} {words}"));
+    let line = command.prop_recursive(3, 12, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        prop_oneof![
+            (two.clone(), prop::sample::select(vec![" && ", " || ", "; ", " | ", "\n", " & ", " |& "]))
+                .prop_map(|((a, b), by)| format!("{a}{by}{b}")),
+            inner.clone().prop_map(|a| format!("( {a} )")),
+            inner.clone().prop_map(|a| format!("{{ {a}\n}}")),
+            inner.clone().prop_map(|a| format!("aa $({a})")),
+            inner.clone().prop_map(|a| format!("aa \"x $({a}) `{a}`\"")),
+            inner.clone().prop_map(|a| format!("aa `{a}`")),
+            inner.clone().prop_map(|a| format!("sh -c '{a}'")),
+            inner.clone().prop_map(|a| format!("bash -c \"{a}\"")),
+            inner.clone().prop_map(|a| format!("cat <({a})")),
+            inner.clone().prop_map(|a| format!("{a} > out")),
+            inner.clone().prop_map(|a| format!("> out {a}")),
+            inner.clone().prop_map(|a| format!("{a} # {a}")),
+            inner.clone().prop_map(|a| format!("v=$({a})")),
+            two.clone().prop_map(|(a, b)| format!("if {a}; then {b}; fi")),
+            two.clone().prop_map(|(a, b)| format!("for v in rm aa; do {a}; done; {b}")),
+            two.clone().prop_map(|(a, b)| format!("case x in x) {a};; *) {b};; esac")),
+            two.clone().prop_map(|(a, b)| format!("{a} <<E\n{b}\n$({a})\nE\n{b}")),
+            two.prop_map(|(a, b)| format!("{a} <<'E' && aa\n{b}\nE\n{b}")),
+        ]
+    });
+    let inserted = prop::sample::select(vec![
+        "'", "\"", "\\", "`", "$", "$(", ")", "(", "#", "\n", ";", "&", "|", " ", "{", "}", "<<E\n", "\nE\n",
+        "<", ">", "\\\n", "=", "[[ ", " ]]", "$'", "${", "!", "\t", "<<-E\n", "~", "do", "fi", "rm", "[ ",
+        "((", "))",
+    ]);
+    let mutations = prop::collection::vec((inserted, any::<prop::sample::Index>()), 0..4);
+    (line, mutations).prop_map(|(mut line, mutations)| {
+        for (text, at) in mutations {
+            let places: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
+            line.insert_str(places[at.index(places.len())], text);
+        }
+        line
+    })
+}
+
+/// Every command that bash runs is covered by the rules that allow the line, and a command that a rule denies is never
+/// overlooked.
+#[test]
+fn s2_048_bash_runs_no_command_beside_those_that_are_found() {
+    let programs = Programs::new();
+    let cases =
+        std::env::var("SUPERSTEP_SHELL_LINES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
+    let allowed = ["aa*", "cat *", "> *", "V=*"];
+    let result = runner.run(&lines(), |text| {
+        let is_covered = covered(&text, &allowed);
+        let is_denied = line(&text).touches("rm*");
+        let narrow = covered(&text, &["aa x*", "cat *", "> *", "V=*"]);
+        let ran = programs.run(&text);
+        let name = |command: &String| command.split(' ').next().map(str::to_owned).unwrap_or_default();
+        for command in &ran {
+            prop_assert!(!is_covered || name(command) == "aa", "allowed {text:?}, which ran {command}");
+            prop_assert!(!narrow || command.starts_with("aa [x"), "allowed {text:?}, which ran {command}");
+            prop_assert!(is_denied != Touch::No || name(command) != "rm", "overlooked {command} in {text:?}");
+        }
+        Ok(())
+    });
+    result.unwrap();
+}
