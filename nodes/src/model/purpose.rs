@@ -26,6 +26,8 @@ pub enum Purpose {
     Verifier,
     /// To answer again, after a response was not accepted.
     Refiner,
+    /// To decide whether a tool may be called.
+    Classifier,
 }
 
 impl Purpose {
@@ -40,6 +42,7 @@ impl Purpose {
             Self::Router => "router",
             Self::Verifier => "verifier",
             Self::Refiner => "refiner",
+            Self::Classifier => "classifier",
         }
     }
 }

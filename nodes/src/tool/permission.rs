@@ -20,7 +20,7 @@ pub enum Permission {
 /// Most calls are one part. A command line has several, such as the commands of a pipeline: a rule that allows must
 /// cover each of them, and a rule that denies applies if it is about any of them.
 pub trait PermissionParts: Send + Sync + 'static {
-    /// Returns the number of parts.
+    /// Returns the number of parts that a rule has to cover.
     fn count(&self) -> usize;
 
     /// Returns `true` if a rule with this pattern covers a part. A part that cannot be understood is covered by no
@@ -68,7 +68,7 @@ impl PermissionMatcher {
         Self(Box::new(parts))
     }
 
-    /// Returns the number of parts of the call.
+    /// Returns the number of parts that a rule has to cover.
     pub fn parts(&self) -> usize {
         self.0.count()
     }

@@ -83,7 +83,8 @@ const SPECIAL: [char; 4] = ['[', '{', '}', '\\'];
 
 /// Returns `true` if a path matches a pattern, or `None` if the pattern is none.
 ///
-/// Rules are compared with every call, so the usual patterns, of `*`, `**` and `?`, are compared without being compiled.
+/// Rules are compared with every call, so the usual patterns, of `*`, `**` and `?`, are compared without being
+/// compiled.
 fn path_fits(pattern: &str, path: &str) -> Option<bool> {
     if !pattern.contains(SPECIAL) {
         return Some(plain_fits(pattern, path));
@@ -177,7 +178,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
         #[test]
-        fn a_path_fits_as_globset_says(pattern in "([ab?*]{1,3}|\\*\\*)(/([ab?*]{1,3}|\\*\\*)){0,3}", path in "[ab]{1,2}(/[ab]{1,2}){0,3}") {
+        fn a_path_fits_as_globset_says(
+            pattern in "([ab?*]{1,3}|\\*\\*)(/([ab?*]{1,3}|\\*\\*)){0,3}",
+            path in "[ab]{1,2}(/[ab]{1,2}){0,3}",
+        ) {
             let glob = GlobBuilder::new(&pattern).literal_separator(true).build().unwrap();
             prop_assert_eq!(path_fits(&pattern, &path), Some(glob.compile_matcher().is_match(&path)));
         }

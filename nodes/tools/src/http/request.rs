@@ -246,8 +246,8 @@ impl BuiltIn for HttpRequest {
         format!("send the request {} {}", Method::from(input.method), input.url)
     }
 
-    /// A rule is about the method, a space and the address, where `*` is anything: `GET https://example.com/*`; or about
-    /// a host, with any method: `api.example.com`, `*.example.com`.
+    /// A rule is about the method, a space and the address, where `*` is anything: `GET https://example.com/*`; or
+    /// about a host, with any method: `api.example.com`, `*.example.com`.
     fn matcher(&self, input: &HttpRequestInput) -> Option<PermissionMatcher> {
         let url = Url::parse(&input.url).ok()?;
         let method = Method::from(input.method);

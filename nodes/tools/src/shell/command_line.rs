@@ -9,12 +9,13 @@
 //!                                               > log
 //! ```
 //!
-//! The world is closed: a construct that [`parse`] does not know makes an unclear part, which no pattern covers and every
-//! pattern may be about. Bash runs nothing that is not in a part, except programs that a command starts by itself.
+//! The world is closed: a construct that [`parse`] does not know makes an unclear part, which no pattern covers and
+//! every pattern may be about. Bash runs nothing that is not in a part, except programs that a command starts by itself.
 
 mod commands;
 mod parse;
 mod test_command;
+mod texts;
 mod words;
 
 use superstep_nodes::tool::{PermissionParts, Touch};
@@ -25,7 +26,12 @@ use parse::parse;
 use words::Word;
 
 /// A command line that was taken apart.
-pub(super) struct CommandLine(Vec<Part>);
+pub(super) struct CommandLine {
+    /// Its parts: first those that need a rule.
+    parts: Vec<Part>,
+    /// The number of parts that need a rule.
+    needed: usize,
+}
 
 /// An action of a command line, as it was parsed.
 enum Step {
@@ -80,17 +86,21 @@ impl CommandLine {
         let steps = parse(line);
         let is_move = |step: &Step| matches!(step, Step::Command { words, .. } if moves(words));
         let folder = if steps.iter().any(is_move) { Folder::Changed } else { Folder::Workspace };
-        Self(steps.into_iter().map(|step| Part::of(step, folder)).collect())
+        let parts = steps.into_iter().map(|step| Part::of(step, folder));
+        let (mut parts, free): (Vec<_>, Vec<_>) = parts.partition(|part| !matches!(part.cover, Cover::Free));
+        let needed = parts.len();
+        parts.extend(free);
+        Self { parts, needed }
     }
 }
 
 impl PermissionParts for CommandLine {
     fn count(&self) -> usize {
-        self.0.len()
+        self.needed
     }
 
     fn fits(&self, part: usize, pattern: &str) -> bool {
-        match &self.0[part].cover {
+        match &self.parts[part].cover {
             Cover::Free => true,
             Cover::Texts(texts) => texts.iter().all(|text| covers(pattern, text)),
             Cover::Never => false,
@@ -98,15 +108,15 @@ impl PermissionParts for CommandLine {
     }
 
     fn touches(&self, pattern: &str) -> Touch {
-        self.0.iter().map(|part| part.touches(pattern)).max().unwrap_or(Touch::No)
+        self.parts.iter().map(|part| part.touches(pattern)).max().unwrap_or(Touch::No)
     }
 
     fn offer(&self, part: usize) -> Option<String> {
-        self.0[part].offer.clone()
+        self.parts[part].offer.clone()
     }
 
     fn unclear(&self) -> Option<String> {
-        self.0.iter().find_map(|part| part.unclear).map(str::to_owned)
+        self.parts.iter().find_map(|part| part.unclear).map(str::to_owned)
     }
 }
 
@@ -157,10 +167,10 @@ impl Part {
         let cover = match needs {
             Needs::Nothing => Cover::Free,
             Needs::Rule if !name.is_literal() => Cover::Never,
-            Needs::Rule => Cover::Texts(commands::texts(words)),
+            Needs::Rule => Cover::Texts(texts::texts(words)),
         };
-        let mut part = Self::new(cover, commands::forms(words), commands::offer(words));
-        part.possible = commands::possible(words);
+        let mut part = Self::new(cover, texts::forms(words), texts::offer(words));
+        part.possible = texts::possible(words);
         if !name.is_literal() {
             part.unclear = Some("the name of a command is known only when it runs");
         }

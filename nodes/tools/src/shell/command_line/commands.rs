@@ -1,4 +1,4 @@
-//! Commands that run other commands, and the texts of commands.
+//! Commands that run other commands.
 
 use super::parse::{Dialect, Walk, parse_at};
 use super::words::{Word, is_name};
@@ -57,7 +57,7 @@ const RESERVED: [&str; 21] = [
 ];
 
 /// Commands of bash that run text, or change the meaning of later commands.
-const UNCLEAR: [&str; 25] = [
+pub(super) const UNCLEAR: [&str; 25] = [
     "eval",
     "source",
     ".",
@@ -86,7 +86,7 @@ const UNCLEAR: [&str; 25] = [
 ];
 
 /// Programs that run a command among their arguments, in a form that is not taken apart.
-const RUNNERS: [&str; 18] = [
+pub(super) const RUNNERS: [&str; 18] = [
     "watch",
     "strace",
     "ltrace",
@@ -105,47 +105,6 @@ const RUNNERS: [&str; 18] = [
     "chrt",
     "entr",
     "start-stop-daemon",
-];
-
-/// Programs whose first argument says what they do.
-const WITH_SUBCOMMANDS: [&str; 32] = [
-    "apt",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "deno",
-    "docker",
-    "dotnet",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "helm",
-    "just",
-    "kubectl",
-    "make",
-    "mix",
-    "mvn",
-    "npm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "svn",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-    "zig",
-];
-
-/// Programs that run the file that their first argument names.
-const INTERPRETERS: [&str; 13] = [
-    "bash", "dash", "ksh", "lua", "node", "perl", "php", "python", "python3", "ruby", "Rscript", "sh", "zsh",
 ];
 
 impl Walk<'_> {
@@ -365,96 +324,17 @@ fn is_plain_setting(word: &Word) -> bool {
 }
 
 /// Returns the name of a program without its folder.
-fn base(name: &str) -> &str {
+pub(super) fn base(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, base)| base)
+}
+
+/// Returns `true` for a program that runs the command in its arguments.
+pub(super) fn is_wrapper(base: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == base)
 }
 
 /// Returns `true` for the name of a program without a folder, or in a folder of the system.
 fn is_of_the_system(name: &str) -> bool {
     let folder = name.rsplit_once('/').map(|(folder, _)| folder);
     folder.is_none_or(|folder| ["/bin", "/usr/bin", "/usr/local/bin"].contains(&folder))
-}
-
-fn joined<'w>(words: impl IntoIterator<Item = &'w Word>) -> String {
-    let quoted = |word: &Word| word.quoted();
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the texts that a rule that allows has to match: the words, and the words without those that may vanish.
-pub(super) fn texts(words: &[Word]) -> Vec<String> {
-    let mut all = joined(words);
-    if words[0].text().contains('=') {
-        // It is no assignment.
-        all.insert(0, '\'');
-    }
-    let mut texts = vec![all];
-    if words.iter().any(Word::may_vanish) {
-        texts.push(joined(words.iter().filter(|word| !word.may_vanish())));
-    }
-    texts
-}
-
-/// Returns the texts that a rule that asks or denies is compared with: the words with quotes and without, and each with
-/// the name of the program without its folder.
-pub(super) fn forms(words: &[Word]) -> Vec<String> {
-    let mut plain = String::new();
-    for (index, word) in words.iter().enumerate() {
-        let vanishes = |word: &Word| word.may_vanish();
-        // A word that may vanish takes the blank with it.
-        if index > 0 && !vanishes(word) && !vanishes(&words[index - 1]) {
-            plain.push(' ');
-        }
-        plain.push_str(word.text());
-    }
-    let mut forms = vec![plain];
-    let quoted = joined(words);
-    if words.iter().all(Word::is_literal) && quoted != forms[0] {
-        forms.push(quoted);
-    }
-    let folder = words[0].text().len() - base(words[0].text()).len();
-    if folder > 0 {
-        let bare: Vec<_> = forms.iter().filter_map(|form| form.get(folder..).map(str::to_owned)).collect();
-        forms.extend(bare);
-    }
-    forms
-}
-
-/// Returns the commands that may be among the arguments of a program that runs other programs.
-pub(super) fn possible(words: &[Word]) -> Vec<String> {
-    if !RUNNERS.contains(&base(words[0].text())) {
-        return Vec::new();
-    }
-    (1..words.len().min(100)).flat_map(|from| forms(&words[from..])).collect()
-}
-
-/// Returns a pattern to offer for commands like this one: with its subcommand or script, if it is a program of many
-/// powers. Nothing is offered for a program that runs other programs.
-pub(super) fn offer(words: &[Word]) -> Option<String> {
-    let (name, first) = (&words[0], words.get(1));
-    let is_plain = |word: &Word| {
-        let text = word.text();
-        text.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c))
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@+".contains(c))
-    };
-    if !is_plain(name) {
-        return None;
-    }
-    let text = name.text();
-    let is_one_of = |names: &[&str]| names.contains(&base(text));
-    let runs_others = is_one_of(&RUNNERS)
-        || is_one_of(&UNCLEAR)
-        || is_one_of(&["xargs", "find", "awk", "gawk", "sed", "npx", "bunx", "uvx", "set", "printf"])
-        || WRAPPERS.iter().any(|wrapper| wrapper.name == base(text));
-    if runs_others {
-        return None;
-    }
-    let with_first =
-        || first.filter(|first| is_plain(first)).map(|first| format!("{text} {}*", first.text()));
-    match () {
-        () if is_one_of(&WITH_SUBCOMMANDS) || is_one_of(&INTERPRETERS) => match first {
-            None if is_one_of(&WITH_SUBCOMMANDS) => Some(text.to_owned()),
-            _ => with_first(),
-        },
-        () => Some(format!("{text} *")),
-    }
 }

@@ -44,7 +44,7 @@ pub(super) fn parse_at(source: &str, dialect: Dialect, depth: usize) -> Vec<Step
 }
 
 pub(super) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |index| node.child(u32::try_from(index).ok()?))
+    (0..node.child_count()).filter_map(move |index| node.child(index))
 }
 
 /// The gaps between tokens that end no command, or may end one.
@@ -181,8 +181,8 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Adds an assignment that holds for the rest of the line. A variable in small letters is one of the line's own, and
-    /// no program knows it.
+    /// Adds an assignment that holds for the rest of the line. A variable in small letters is one of the line's own,
+    /// and no program knows it.
     pub(super) fn assignment(&mut self, name: String, value: Word) {
         let is_own = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
             && !name.ends_with("_proxy")
