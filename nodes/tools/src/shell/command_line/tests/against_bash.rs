@@ -37,6 +37,17 @@ impl Programs {
         Self { folder, lines: Cell::new(0) }
     }
 
+    /// Deletes the files that a line wrote, and returns their names.
+    fn take_files(&self) -> Vec<String> {
+        let work = self.folder.path().join("work");
+        let files = std::fs::read_dir(&work).unwrap().map(|file| file.unwrap().path());
+        let files: Vec<_> = files.collect();
+        for file in &files {
+            std::fs::remove_file(file).unwrap();
+        }
+        files.iter().map(|file| file.display().to_string()).collect()
+    }
+
     /// Runs a line and returns the commands that it ran.
     fn run(&self, line: &str) -> Vec<String> {
         let folder = self.folder.path();
@@ -148,28 +159,53 @@ fn lines() -> impl Strategy<Value = String> {
     })
 }
 
-/// Every command that bash runs is covered by the rules that allow the line, and a command that a rule denies is never
-/// overlooked.
+/// The lines of a run of the test, by what was checked of them.
+#[derive(Default)]
+struct Seen {
+    allowed: Cell<u32>,
+    denied: Cell<u32>,
+    without_writes: Cell<u32>,
+}
+
+fn count(of: &Cell<u32>) {
+    of.set(of.get() + 1);
+}
+
+/// Every command that bash runs is covered by the rules that allow the line, every file that it writes is, too, and a
+/// command that a rule denies is never overlooked.
 #[test]
 fn s2_048_bash_runs_no_command_beside_those_that_are_found() {
-    let programs = Programs::new();
-    let cases =
-        std::env::var("SUPERSTEP_SHELL_LINES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
-    let mut runner =
-        TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
-    let allowed = ["aa*", "cat *", "> *", "V=*"];
-    let result = runner.run(&lines(), |text| {
-        let is_covered = covered(&text, &allowed);
-        let is_denied = line(&text).touches("rm*");
+    let (programs, seen) = (Programs::new(), Seen::default());
+    let cases = std::env::var("SUPERSTEP_SHELL_LINES").ok().and_then(|cases| cases.parse().ok());
+    let cases = cases.unwrap_or(300);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&lines(), |text| {
+        let allowed = covered(&text, &["aa*", "cat *", "> *", "V=*"]);
         let narrow = covered(&text, &["aa x*", "cat *", "> *", "V=*"]);
+        let without_writes = covered(&text, &["aa*", "cat *", "V=*"]);
+        let denied = line(&text).touches("rm*");
         let ran = programs.run(&text);
-        let name = |command: &String| command.split(' ').next().map(str::to_owned).unwrap_or_default();
+        let written = programs.take_files();
+        let ran_denied = ran.iter().any(|command| command.starts_with("rm ["));
         for command in &ran {
-            prop_assert!(!is_covered || name(command) == "aa", "allowed {text:?}, which ran {command}");
+            prop_assert!(!allowed || command.starts_with("aa ["), "allowed {text:?}, which ran {command}");
             prop_assert!(!narrow || command.starts_with("aa [x"), "allowed {text:?}, which ran {command}");
-            prop_assert!(is_denied != Touch::No || name(command) != "rm", "overlooked {command} in {text:?}");
+        }
+        prop_assert!(denied != Touch::No || !ran_denied, "overlooked in {text:?}");
+        prop_assert!(!without_writes || written.is_empty(), "allowed {text:?}, which wrote {written:?}");
+        if allowed && !ran.is_empty() {
+            count(&seen.allowed);
+        }
+        if without_writes && !ran.is_empty() {
+            count(&seen.without_writes);
+        }
+        if ran_denied && denied == Touch::Yes {
+            count(&seen.denied);
         }
         Ok(())
     });
     result.unwrap();
+    for counted in [seen.allowed, seen.denied, seen.without_writes] {
+        assert!(counted.get() > cases / 50, "{} of {cases} lines check something", counted.get());
+    }
 }
