@@ -172,7 +172,6 @@ impl Walk<'_> {
                     break;
                 }
                 _ if !text.starts_with('-') => break,
-                _ if !word.is_literal() => return Inner::Unclear,
                 _ if wrapper.flags.contains(&text) => after,
                 _ if wrapper.values.contains(&text) => after.get(1..).unwrap_or_default(),
                 _ if wrapper.values.contains(&name) || attached() => after,
@@ -190,13 +189,14 @@ impl Walk<'_> {
                 rest = &rest[1..];
             }
         }
-        let before = rest.len().min(wrapper.operands);
-        if rest[..before].iter().any(|word| !word.is_literal()) {
+        let command = &rest[rest.len().min(wrapper.operands)..];
+        // A word that is known only later may become several, and move the place of the command.
+        if !words[..words.len() - command.len()].iter().all(Word::is_literal) {
             return Inner::Unclear;
         }
-        match &rest[before..] {
+        match command {
             [] => Inner::None,
-            command => Inner::Run { commands: vec![command.to_vec()], needs: wrapper.needs },
+            _ => Inner::Run { commands: vec![command.to_vec()], needs: wrapper.needs },
         }
     }
 
@@ -216,11 +216,11 @@ impl Walk<'_> {
             has_script |= letters.contains('c');
         }
         let Some(script) = rest.first() else { return Inner::Unclear };
-        if !has_script {
-            return Inner::None;
-        }
         if !script.is_literal() {
             return Inner::Unclear;
+        }
+        if !has_script {
+            return Inner::None;
         }
         let dialect = if base(words[0].text()) == "bash" { Dialect::Bash } else { Dialect::Posix };
         // Each shell in a shell counts as twenty levels.
@@ -257,7 +257,6 @@ fn xargs(words: &[Word]) -> Inner {
     while let Some((word, after)) = rest.split_first().filter(|(word, _)| word.text().starts_with('-')) {
         let text = word.text();
         rest = match text {
-            _ if !word.is_literal() => return Inner::Unclear,
             _ if FLAGS.contains(&text) => after,
             _ if VALUES.contains(&text) => after.get(1..).unwrap_or_default(),
             _ if VALUES.iter().any(|value| text.starts_with(value)) => after,
@@ -273,6 +272,9 @@ fn xargs(words: &[Word]) -> Inner {
                 None => return Inner::Unclear,
             },
         };
+    }
+    if !words[..words.len() - rest.len()].iter().all(Word::is_literal) {
+        return Inner::Unclear;
     }
     if rest.is_empty() {
         return Inner::None;
@@ -301,11 +303,11 @@ fn find(words: &[Word]) -> Inner {
         commands.push(command[..end].iter().map(found).collect());
         rest = &command[end + 1..];
     }
-    // A word that is known only later may be `-exec`.
-    match words.iter().any(Word::may_vanish) {
-        true => Inner::Unclear,
-        false if commands.is_empty() => Inner::None,
-        false => Inner::Run { commands, needs: Needs::Rule },
+    // A word that is known only later may become `-exec` with a command.
+    match words.iter().all(Word::is_literal) {
+        false => Inner::Unclear,
+        true if commands.is_empty() => Inner::None,
+        true => Inner::Run { commands, needs: Needs::Rule },
     }
 }
 

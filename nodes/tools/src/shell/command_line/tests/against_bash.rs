@@ -29,7 +29,7 @@ impl Programs {
             std::fs::write(bin.join(name), STUB).unwrap();
             std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
         }
-        for name in ["env", "timeout", "nice", "xargs", "sh", "bash", "cat"] {
+        for name in ["env", "timeout", "nice", "xargs", "find", "sh", "bash", "cat"] {
             let real = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(name));
             let real = real.into_iter().find(|path| path.exists()).expect("the program is installed");
             symlink(real, bin.join(name)).unwrap();
@@ -118,6 +118,14 @@ fn lines() -> impl Strategy<Value = String> {
         "! aa",
         "env",
         "cat",
+        "r\\\nm x",
+        "v='1 rm'; env A=$v aa",
+        "v='1 rm'; timeout $v aa",
+        "v='-c rm'; sh $v",
+        "v='x -exec rm {} +'; find . -name $v",
+        "find . -exec aa {} +",
+        "xargs -n 1 aa",
+        "time -p nice -n 5 aa",
     ]);
     let command = (name, words).prop_map(|(name, words)| format!("{name} {words}"));
     let line = command.prop_recursive(3, 12, 3, |inner| {
@@ -141,7 +149,11 @@ fn lines() -> impl Strategy<Value = String> {
             two.clone().prop_map(|(a, b)| format!("for v in rm aa; do {a}; done; {b}")),
             two.clone().prop_map(|(a, b)| format!("case x in x) {a};; *) {b};; esac")),
             two.clone().prop_map(|(a, b)| format!("{a} <<E\n{b}\n$({a})\nE\n{b}")),
-            two.prop_map(|(a, b)| format!("{a} <<'E' && aa\n{b}\nE\n{b}")),
+            two.clone().prop_map(|(a, b)| format!("{a} <<'E' && aa\n{b}\nE\n{b}")),
+            // Where tree-sitter and bash disagree on the end of a here-document.
+            two.clone().prop_map(|(a, b)| format!("cat <<E\n  E\naa '\nE\n{a}\n'\n{b}")),
+            two.clone().prop_map(|(a, b)| format!("cat <<-E\n\t`{a}`\n\tE\n{b}")),
+            two.prop_map(|(a, b)| format!("cat <<E | {a}\n\\$(rm) ${{v:-`{b}`}}\nE")),
         ]
     });
     let inserted = prop::sample::select(vec![
