@@ -32,6 +32,9 @@ pub struct Permissions {
     resolver: Resolver,
 }
 
+/// The number of rules of each kind that a question names.
+const NAMED: usize = 3;
+
 /// A rule of layer 3.
 #[derive(Clone, Debug)]
 struct Conditional {
@@ -212,14 +215,16 @@ impl Permissions {
         }
         let mut reasons: Vec<(Layer, Option<&RulePlace>, String)> = Vec::new();
         let unclear = call.matcher.and_then(PermissionMatcher::unclear);
-        for it in denies {
+        for it in denies.into_iter().take(NAMED) {
             let because = unclear.as_deref().unwrap_or("it is known only when the call runs");
             reasons.push((it.layer, Some(it.place), it.text(&format!("may deny this call: {because}"))));
         }
         if let Permission::Ask(reason) = call.check {
             reasons.push((Layer::Tool, None, reason.clone()));
         }
-        reasons.extend(asks.iter().map(|it| (it.layer, Some(it.place), it.text("asks for consent"))));
+        reasons.extend(
+            asks.iter().take(NAMED).map(|it| (it.layer, Some(it.place), it.text("asks for consent"))),
+        );
         let hooks = call.hooks.iter().filter(|hook| hook.verdict == Verdict::Ask);
         reasons
             .extend(hooks.map(|hook| (Layer::Rules, None, format!("hook {}: {}", hook.hook, hook.reason))));
