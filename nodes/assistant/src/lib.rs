@@ -7,6 +7,7 @@
 //! | [`budget`] | limits on tokens, money and time |
 //! | [`context`] | the part of a conversation that a model is shown |
 //! | [`exit`] | the conditions under which the loop ends or continues |
+//! | [`permission`] | which calls of tools are allowed, denied or asked about, and why |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
 //! | [`snapshot`] | the files of a folder by content: rewind, redo and fork with files |
@@ -24,6 +25,7 @@ pub mod exit;
 mod graph;
 mod interrupts;
 pub mod node;
+pub mod permission;
 pub mod recovery;
 pub mod snapshot;
 mod state;

@@ -111,8 +111,7 @@ impl Play {
                 Some(Err(RunError::KeptTwice { key, .. })) => break Ending::KeptTwice(key),
                 Some(Err(RunError::Node(failure))) => {
                     let why = whole(failure.error.source());
-                    let errors =
-                        ["supersteps and is not finished", "in one superstep", "two tasks use"];
+                    let errors = ["supersteps and is not finished", "in one superstep", "two tasks use"];
                     if errors.iter().any(|error| why.contains(error)) {
                         break Ending::Broken;
                     }
