@@ -116,7 +116,7 @@ pub mod nodes {
     pub mod graphs {
         #[cfg(feature = "assistant")]
         pub use superstep_assistant::{
-            AssistantConfig, AssistantGraph, AssistantState, AssistantStateUpdate, assistant,
+            AssistantConfig, AssistantError, AssistantGraph, AssistantState, AssistantStateUpdate, assistant,
         };
         pub use superstep_nodes::graphs::*;
     }

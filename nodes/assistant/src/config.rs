@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use superstep_nodes::compaction::ContextManager;
-use superstep_nodes::model::{ChatModel, Settings};
+use superstep_nodes::model::{ChatModel, Prices, Settings};
 use superstep_nodes::tool::{ExecutionPolicy, ToolRegistry};
 
+use crate::budget::{Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::interrupts::Interrupts;
 use crate::recovery::RecoveryOptions;
@@ -30,6 +31,7 @@ pub struct AssistantConfig {
     pub(crate) context: ContextSettings,
     pub(crate) windows: ContextWindows,
     pub(crate) max_turns: NonZeroU32,
+    pub(crate) meter: Meter,
     pub(crate) interrupts: Interrupts,
 }
 
@@ -60,6 +62,7 @@ impl AssistantConfig {
             context: ContextSettings::default(),
             windows: ContextWindows::published(),
             max_turns: MAX_TURNS,
+            meter: Meter::default(),
             interrupts: Interrupts::default(),
         }
     }
@@ -149,11 +152,25 @@ impl AssistantConfig {
         self
     }
 
+    /// Limits what a session may spend, at these prices. A call that could exceed a limit is not sent. A limit on money
+    /// needs the price of each model.
+    #[must_use]
+    pub fn budget(mut self, limits: Limits, prices: Prices) -> Self {
+        self.meter = Meter::new(limits, prices);
+        self
+    }
+
     /// Lets these handles stop a turn.
     #[must_use]
     pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
         self.interrupts = interrupts;
         self
+    }
+
+    /// Checks that the budget can be kept.
+    pub(crate) fn check(&self) -> Result<(), NoPrice> {
+        let others = [&self.fallback, &self.small_model].into_iter().flatten();
+        self.meter.check([&self.model].into_iter().chain(others).map(|model| model.name()))
     }
 
     /// Returns the context window of the model for the work; `None` if it is not known.

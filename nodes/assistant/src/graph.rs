@@ -7,6 +7,7 @@ use superstep_core::node::NoInput;
 use superstep_core::run::Graph;
 use superstep_core::state::State;
 
+use crate::budget::NoPrice;
 use crate::config::AssistantConfig;
 use crate::node::{
     Compact, Finish, FinishNext, Gate, GateNext, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext,
@@ -42,7 +43,7 @@ use crate::state::AssistantState;
 /// call of a model and of a tool is an effect, so a resumed run makes none again that has ended.
 ///
 /// # Errors
-/// Never fails with this wiring; the type is that of every graph's compilation.
+/// Fails if money is limited and the price of a model is not known.
 ///
 /// ```
 /// use superstep_assistant::exit::Exit;
@@ -56,10 +57,23 @@ use crate::state::AssistantState;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
-pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, BuildError> {
+pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, AssistantError> {
+    config.check()?;
     // The limit of turns comes first: a turn with tools takes 3 supersteps, and recovery some 30 for a message.
     let supersteps = u64::from(config.max_turns.get()) * 4 + 64;
     Ok(AssistantGraph::<()>::new(config).graph.compile()?.recursion_limit(supersteps))
+}
+
+/// The error of a configuration of which no assistant can be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssistantError {
+    /// The limit on money cannot be kept. Give the price of the model, or limit tokens.
+    #[error(transparent)]
+    NoPrice(#[from] NoPrice),
+    /// The graph does not compile. This wiring always does.
+    #[error(transparent)]
+    Build(#[from] BuildError),
 }
 
 /// An [`assistant`] graph before it is compiled, to be extended.

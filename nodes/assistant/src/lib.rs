@@ -31,6 +31,6 @@ pub mod snapshot;
 mod state;
 
 pub use config::AssistantConfig;
-pub use graph::{AssistantGraph, assistant};
+pub use graph::{AssistantError, AssistantGraph, assistant};
 pub use interrupts::Interrupts;
 pub use state::{AssistantState, AssistantStateUpdate, TurnFailure};

@@ -33,6 +33,8 @@ pub struct AssistantState {
     pub ledger: Ledger,
     /// The message of the user that the next visit of `gate` appends.
     pub request: Option<String>,
+    /// The time of this message of the user, in milliseconds of Unix time; only where time is limited.
+    pub began_ms: Option<u64>,
     /// The number of replies of the model to this message of the user.
     pub turn_count: u32,
     /// The attempts at recovery so far.

@@ -11,13 +11,15 @@ use superstep_core::checkpoint::MemorySaver;
 use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::message::{Content, Image, Message, Part, ToolCall, ToolStatus};
 use superstep_nodes::model::{
-    ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Scripted, StopReason, Turn,
+    ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Prices, Purpose, Scripted, StopReason, Turn,
+    Usage,
 };
 use superstep_nodes::tool::{ToolRegistry, TypedTool};
 
 use super::{AssistantConfig, AssistantState, Graph, assistant};
+use crate::budget::Limits;
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
-use crate::exit::{Exit, Transition};
+use crate::exit::{Exit, Resource, Transition};
 use crate::interrupts::Interrupts;
 
 /// A model that gives the same answer to every request, and counts the requests.
@@ -282,6 +284,38 @@ async fn s2_128_a_session_of_many_messages_keeps_a_bounded_state() {
         state.messages.len()
     );
     assert_eq!(model.requests()[0].messages.last().unwrap().text(), "Do it.");
+}
+
+#[tokio::test]
+async fn s2_010_a_call_that_could_exceed_the_budget_is_not_sent() {
+    let usage = Usage::of(1_000, 500);
+    let calls = || Turn::Reply(ModelReply::new("m", "").with_calls(vec![call("c")]).with_usage(usage));
+    let model = Arc::new((0..9).fold(Scripted::new(), |script, _| script.then(calls())));
+    let limits = Limits { tokens: Some(4_000), ..Limits::default() };
+    let state =
+        run(AssistantConfig::new(Arc::clone(&model)).tools(tools()).budget(limits, Prices::none())).await;
+    assert_eq!(state.exit, Some(Exit::BudgetExceeded(Resource::Tokens)));
+    assert!(state.ledger.total().usage.total() <= 4_000 && model.requests().len() == 2, "{:?}", state.ledger);
+    let output = |request: &ModelRequest| request.settings.max_output_tokens.unwrap();
+    assert!(
+        model.requests().iter().map(output).is_sorted_by(|one, next| one > next),
+        "each reply may be shorter"
+    );
+    assert_eq!(roles(&state), "hatat", "the calls are answered");
+}
+
+#[tokio::test]
+async fn s2_010_a_limit_of_time_ends_the_run() {
+    let limits = Limits::default().time(Duration::ZERO);
+    let state = run(AssistantConfig::new(Scripted::new()).budget(limits, Prices::none())).await;
+    assert_eq!(state.exit, Some(Exit::BudgetExceeded(Resource::Time)));
+}
+
+#[test]
+fn a_limit_on_money_for_a_model_without_a_price_is_an_error_at_the_start() {
+    let limits = Limits { micro_usd: Some(1_000_000), ..Limits::default() };
+    let error = assistant(AssistantConfig::new(Scripted::new()).budget(limits, Prices::none())).unwrap_err();
+    assert!(error.to_string().contains("`scripted` has no price"), "{error}");
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ use superstep_nodes::message::Message;
 use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
 
 use super::blobs::store;
+use super::gate::now_ms;
+use crate::budget::{Call, Exceeded};
 use crate::config::AssistantConfig;
 use crate::context::{Anchor, AutoDecision, Snip, prepare};
 use crate::exit::{Exit, Transition};
@@ -62,6 +64,7 @@ impl Turn {
         &self,
         state: &AssistantState,
         calls: &ModelCalls,
+        now_ms: Option<u64>,
     ) -> Result<Output<AssistantState, TurnNext>, NodeError> {
         let mut request = self.request(state);
         let overhead = self.config.context.counter.request(&request);
@@ -71,9 +74,17 @@ impl Turn {
             AutoDecision::Send | AutoDecision::UnknownWindow => {}
             AutoDecision::Compact => return Ok(Output { update: None, route: TurnNext::Compact }),
             AutoDecision::Block => {
-                let update = AssistantState::update().set_exit(Some(Exit::BlockingLimit));
-                return Ok(Output { update: Some(update), route: TurnNext::Stopped });
+                return Ok(ended(Exit::BlockingLimit));
             }
+        }
+        let model = self.config.model_of(state.recovery.switched_model);
+        let meter = &self.config.meter;
+        let time_ms = now_ms.unwrap_or(0).saturating_sub(state.began_ms.unwrap_or(0));
+        let max_output = request.settings.max_output_tokens;
+        let call = Call { model: model.name(), input_tokens: prepared.tokens, max_output };
+        match meter.may_call(&meter.spent(&state.ledger, time_ms), call) {
+            Ok(max_output) => request.settings.max_output_tokens = max_output,
+            Err(Exceeded(resource)) => return Ok(ended(Exit::BudgetExceeded(resource))),
         }
         let mut update = AssistantState::update().trims(prepared.trims);
         if let Some(snip) = prepared.snip {
@@ -81,7 +92,6 @@ impl Turn {
         }
         store(&self.config, calls, prepared.blobs).await?;
         request.messages = prepared.view.into_conversation();
-        let model = self.config.model_of(state.recovery.switched_model);
         let answered = calls.try_ask(model, request, calls.message_id()).await?;
         let update = update.ledger(calls.made());
         let (update, route) = match answered {
@@ -136,6 +146,11 @@ impl Turn {
     }
 }
 
+/// Ends the run without a request.
+fn ended(exit: Exit) -> Output<AssistantState, TurnNext> {
+    Output { update: Some(AssistantState::update().set_exit(Some(exit))), route: TurnNext::Stopped }
+}
+
 /// Takes the oldest messages out of the state.
 fn snipped(state: &AssistantState, update: AssistantStateUpdate, snip: Snip) -> AssistantStateUpdate {
     // The marker is to be the first message, so all are written again.
@@ -154,8 +169,9 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
         let state = Arc::clone(task.state());
         let stop = self.config.interrupts.of(&task.extract());
         let calls = ModelCalls::of(&task).interrupted_by(stop);
+        let now_ms = now_ms(&self.config, &task.extract()).await;
         drop(task);
-        self.visit(&state, &calls).await
+        self.visit(&state, &calls, now_ms).await
     }
 
     fn describe(&self, node: &mut NodeDescription) {
