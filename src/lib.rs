@@ -88,6 +88,7 @@ pub mod store {
 ///
 /// | item | feature |
 /// |---|---|
+/// | `assistant`, `graphs::assistant` | `assistant` |
 /// | `provider` | `providers` |
 /// | `tools` | `tools`; `tools::HttpRequest`: `tools-http`; `tools::Bash`: `tools-shell` |
 /// | `docs`, `rag`, `model::Extractive` | `knowledge` |
@@ -100,6 +101,8 @@ pub mod nodes {
     pub use superstep_names::{ModelName, OpenModelError, UnknownModel};
     pub use superstep_nodes::*;
 
+    #[cfg(feature = "assistant")]
+    pub use superstep_assistant as assistant;
     #[cfg(feature = "knowledge")]
     pub use superstep_knowledge::docs;
     #[cfg(feature = "mcp")]
@@ -108,6 +111,15 @@ pub mod nodes {
     pub use superstep_providers as provider;
     #[cfg(feature = "testkit")]
     pub use superstep_testkit as testkit;
+
+    /// Graphs that are ready to run: [`superstep_nodes::graphs`], and the assistant.
+    pub mod graphs {
+        #[cfg(feature = "assistant")]
+        pub use superstep_assistant::{
+            AssistantConfig, AssistantError, AssistantGraph, AssistantState, AssistantStateUpdate, assistant,
+        };
+        pub use superstep_nodes::graphs::*;
+    }
 
     /// Built-in tools: those of [`superstep_tools`], and the document search.
     #[cfg(feature = "tools")]

@@ -9,7 +9,7 @@ mod rooms;
 
 /// The folders of the members, each with the packages that it may depend on. "." is the workspace's root, which may depend
 /// on all.
-pub(crate) const MEMBERS: [(&str, &[&str]); 15] = [
+pub(crate) const MEMBERS: [(&str, &[&str]); 16] = [
     (".", &[]),
     ("graph-macros", &[]),
     ("graph-core", &["superstep-macros"]),
@@ -18,6 +18,7 @@ pub(crate) const MEMBERS: [(&str, &[&str]); 15] = [
     ("graph-checkpoint/inspect", &["superstep-core"]),
     ("cli", &["superstep-checkpoint", "superstep-core", "superstep-inspect"]),
     ("nodes", &["superstep-core", "superstep-macros"]),
+    ("nodes/assistant", &["superstep-core", "superstep-nodes"]),
     ("nodes/knowledge", &["superstep-nodes"]),
     ("nodes/mcp", &["superstep-core", "superstep-nodes"]),
     ("nodes/names", &["superstep-core", "superstep-knowledge", "superstep-nodes", "superstep-providers"]),
@@ -49,6 +50,38 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("engine", &["checkpoint", "graph", "id", "node", "state"]),
     ("testing", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "run", "state", "store"]),
     ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "state", "store"]),
+];
+
+/// The modules that each module of nodes may name: the loop of an agent is above its permissions and its context, and
+/// these are above models and tools. `prompt` and `verification` depend on each other.
+const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
+    ("message", &[]),
+    ("text", &[]),
+    ("tool", &["message", "text"]),
+    ("model", &["message", "text", "tool"]),
+    ("prompt", &["message", "model", "text", "verification"]),
+    ("verification", &["message", "model", "prompt", "text"]),
+    ("compaction", &["message", "model", "prompt", "text"]),
+    ("node", &["compaction", "message", "model", "prompt", "text", "tool", "verification"]),
+    ("graphs", &["compaction", "message", "model", "node", "prompt", "tool", "verification"]),
+];
+
+/// The same for the assistant. `config` and `state` name the types of the modules below the loop.
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 11] = [
+    ("exit", &[]),
+    ("budget", &["exit"]),
+    ("recovery", &["exit"]),
+    ("context", &[]),
+    ("permission", &[]),
+    ("snapshot", &[]),
+    ("interrupts", &[]),
+    ("state", &["budget", "context", "exit", "permission", "recovery", "snapshot"]),
+    ("config", &["budget", "context", "interrupts", "permission", "recovery", "snapshot", "state"]),
+    (
+        "node",
+        &["budget", "config", "context", "exit", "interrupts", "permission", "recovery", "snapshot", "state"],
+    ),
+    ("graph", &["config", "node", "state"]),
 ];
 
 pub(crate) fn root() -> PathBuf {
@@ -232,21 +265,32 @@ fn crates_depend_one_way() {
 
 #[test]
 fn modules_of_the_core_depend_one_way() {
+    modules_depend_one_way("graph-core/src", &ARROWS);
+}
+
+#[test]
+fn s2_026_modules_of_the_agent_packages_depend_one_way() {
+    modules_depend_one_way("nodes/src", &ARROWS_OF_NODES);
+    modules_depend_one_way("nodes/assistant/src", &ARROWS_OF_THE_ASSISTANT);
+}
+
+/// Checks that each module of a folder names only modules that it may name.
+fn modules_depend_one_way(folder: &str, arrows: &[(&str, &[&str])]) {
     if !is_workspace() {
         return;
     }
     let mut broken = Vec::new();
-    for (module, allowed) in ARROWS {
-        let sources = files("graph-core/src", ".rs").into_iter().filter(|path| {
-            let inside = path.strip_prefix("graph-core/src/").unwrap();
+    for (module, allowed) in arrows {
+        let sources = files(folder, ".rs").into_iter().filter(|path| {
+            let inside = path.strip_prefix(folder).unwrap_or_default().trim_start_matches('/');
             inside == format!("{module}.rs") || inside.starts_with(&format!("{module}/"))
         });
-        for path in sources.filter(|path| !path.ends_with("/tests.rs")) {
+        for path in sources.filter(|path| !path.ends_with("/tests.rs") && !path.contains("/tests/")) {
             for line in code(&path) {
                 for (_, named) in line.match_indices("crate::").map(|(at, _)| line.split_at(at + 7)) {
                     let named = words(named).next().unwrap_or_default();
-                    let known = ARROWS.iter().any(|(module, _)| *module == named);
-                    if known && named != module && !allowed.contains(&named) {
+                    let known = arrows.iter().any(|(module, _)| *module == named);
+                    if known && named != *module && !allowed.contains(&named) {
                         broken.push(format!("{path} names `{named}`, which is not below `{module}`"));
                     }
                 }

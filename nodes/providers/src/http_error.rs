@@ -32,6 +32,18 @@ pub(super) struct HttpError {
 /// The length at which messages are cut: a page of HTML does not help.
 const MOST_CHARS: usize = 600;
 
+/// Parts of messages that refuse a picture, in lower case: of Anthropic, of OpenAI, and of servers that run models without
+/// vision.
+const IMAGE_REFUSALS: [&str; 7] = [
+    "could not process image",
+    "image exceeds",
+    "image dimensions exceed",
+    "unsupported image",
+    "invalid image",
+    "does not support image",
+    "image input is not supported",
+];
+
 impl HttpError {
     /// Reads an answer that is no success.
     pub(super) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
@@ -97,6 +109,9 @@ impl HttpError {
         if let Some(Overflow { tokens, limit }) = self.overflow() {
             return ModelError::RequestTooLong { reason, tokens, limit };
         }
+        if self.is_image_refused() {
+            return ModelError::ImageRefused { reason };
+        }
         if self.is_out_of_credit() {
             return ModelError::OutOfCredit { reason };
         }
@@ -138,6 +153,14 @@ impl HttpError {
             tokens: self.sizes.tokens.or(said.tokens),
             limit: self.sizes.limit.or(said.limit),
         })
+    }
+
+    /// Returns `true` if a picture is refused: by the code (`invalid_image`, `image_too_large`), or by the message.
+    fn is_image_refused(&self) -> bool {
+        let is_image_code = |code: &str| code.split('_').any(|word| word == "image");
+        let says = |text: &str| IMAGE_REFUSALS.iter().any(|refusal| text.contains(refusal));
+        matches!(self.status, None | Some(400 | 415 | 422))
+            && (is_image_code(&self.code) || says(&self.message.to_lowercase()))
     }
 
     /// Tells whether waiting helps: the provider says so, or names a time with a 503.

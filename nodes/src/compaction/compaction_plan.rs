@@ -57,6 +57,9 @@ const FOR_NOTES: u64 = 4;
 const LEAST_STEP: usize = 64;
 
 impl CompactionPlan<'_> {
+    /// The number of times that a request for a summary is shortened: an eighth of the messages is left then.
+    pub const MAX_SHORTENINGS: u32 = 3;
+
     /// Returns how many messages the summary will stand for.
     pub fn summarised(&self) -> u64 {
         self.earlier.map_or(0, |earlier| earlier.summarised) + self.material.len() as u64
@@ -81,6 +84,14 @@ impl CompactionPlan<'_> {
             messages: messages.iter().map(Said::from).collect(),
         };
         prompt.to_request(id)
+    }
+
+    /// Returns how many of the oldest messages to leave out after a request without `left_out` of them was too long for
+    /// the model: half of those that it had. `None` if the request has been shortened
+    /// [`MAX_SHORTENINGS`](Self::MAX_SHORTENINGS) times already, or has a single message.
+    pub fn shorten(&self, left_out: usize, shortenings: u32) -> Option<usize> {
+        let left = self.shown().saturating_sub(left_out);
+        (shortenings < Self::MAX_SHORTENINGS && left > 1).then(|| left_out + left / 2)
     }
 
     /// Takes a summary; `left_out` is the number of the oldest messages that it does not cover. A summary that is too
@@ -186,8 +197,8 @@ impl fmt::Debug for CompactionPlan<'_> {
 }
 
 /// Splits the messages into units that must stay together: a message that asks for tools stays with its answers, and
-/// with the messages between them.
-pub(super) fn units(messages: &[Message]) -> Vec<Range<usize>> {
+/// with the messages between them. The ranges are in order, and cover all messages.
+pub fn units(messages: &[Message]) -> Vec<Range<usize>> {
     let mut units: Vec<Range<usize>> = Vec::new();
     for at in 0..messages.len() {
         match (&messages[at], units.last_mut()) {

@@ -38,11 +38,11 @@ mod context_manager;
 mod key_information;
 mod view;
 
-pub use compaction_plan::{CompactionPlan, Unaccepted};
+pub use compaction_plan::{CompactionPlan, Unaccepted, units};
 pub use compaction_record::{Compaction, Summariser};
 pub use context_manager::ContextManager;
 pub use key_information::KeyInformation;
-pub use view::view;
+pub use view::{ViewParts, view};
 
 #[cfg(test)]
 mod tests;

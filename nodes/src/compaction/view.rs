@@ -11,16 +11,49 @@ use crate::message::Message;
 ///
 /// The last compaction counts. One whose messages no longer exist is ignored, and the one before counts.
 pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
-    let Some((compaction, end)) = in_force(messages, compactions) else { return messages.to_vec() };
-    let pinned: HashSet<_> = compaction.pinned.iter().collect();
-    let (covered, recent) = messages.split_at(end);
-    let (system, others): (Vec<_>, Vec<_>) =
-        covered.iter().partition(|message| matches!(message, Message::System(_)));
-    let question = covered_question(messages, end);
-    let is_question = |message: &&Message| question.is_some_and(|question| question.id() == message.id());
-    let pinned = others.into_iter().filter(|message| pinned.contains(message.id()) && !is_question(message));
-    let kept = system.into_iter().chain(pinned).cloned();
-    kept.chain([summary(compaction)]).chain(question.cloned()).chain(recent.iter().cloned()).collect()
+    let ViewParts { kept, summary, question, recent, .. } = ViewParts::of(messages, compactions);
+    let kept = kept.into_iter().cloned();
+    kept.chain(summary).chain(question.cloned()).chain(recent.iter().cloned()).collect()
+}
+
+/// The parts of a [`view`], in order. They borrow the messages.
+#[derive(Clone, Debug)]
+pub struct ViewParts<'m> {
+    /// The compaction that counts; `None` if all messages are shown.
+    pub compaction: Option<&'m Compaction>,
+    /// The system messages that the compaction covers, then the pinned messages.
+    pub kept: Vec<&'m Message>,
+    /// The message with the summary and the notes.
+    pub summary: Option<Message>,
+    /// The last message of a person, if the compaction covers it and it is not answered.
+    pub question: Option<&'m Message>,
+    /// The messages behind those that the compaction covers.
+    pub recent: &'m [Message],
+}
+
+impl<'m> ViewParts<'m> {
+    /// Finds the parts of a conversation that has been compacted like this.
+    pub fn of(messages: &'m [Message], compactions: &'m [Compaction]) -> Self {
+        let Some((compaction, end)) = in_force(messages, compactions) else {
+            return Self {
+                compaction: None,
+                kept: Vec::new(),
+                summary: None,
+                question: None,
+                recent: messages,
+            };
+        };
+        let pinned: HashSet<_> = compaction.pinned.iter().collect();
+        let (covered, recent) = messages.split_at(end);
+        let (system, others): (Vec<_>, Vec<_>) =
+            covered.iter().partition(|message| matches!(message, Message::System(_)));
+        let question = covered_question(messages, end);
+        let is_question = |message: &&Message| question.is_some_and(|question| question.id() == message.id());
+        let pinned =
+            others.into_iter().filter(|message| pinned.contains(message.id()) && !is_question(message));
+        let kept = system.into_iter().chain(pinned).collect();
+        Self { compaction: Some(compaction), kept, summary: Some(summary(compaction)), question, recent }
+    }
 }
 
 /// The last message of a person, if it is among the first so many, and is not answered yet.

@@ -44,6 +44,7 @@ pub use conversation::{Conversation, NO_RESULT};
 pub use kinds::{AiMessage, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage, ToolStatus};
 pub use log::MessageLog;
 pub use message::Message;
-pub(crate) use pairing::open_positions;
+#[doc(hidden)]
+pub use pairing::open_calls;
 pub use pairing::unanswered_tool_calls;
 pub use part::{Detail, Image, ImageSource, Native, Origin, Part, Thinking};

@@ -21,8 +21,18 @@ pub fn unanswered_tool_calls(messages: &[Message]) -> Vec<&ToolCall> {
     unanswered
 }
 
+/// Returns the tool calls of the last AI message that have no answer, each with its position there.
+pub fn open_calls(messages: &[Message]) -> Vec<(usize, ToolCall)> {
+    let Some(asked) = messages.iter().rposition(|message| matches!(message, Message::Ai(_))) else {
+        return Vec::new();
+    };
+    let calls = messages[asked].tool_calls();
+    let open = open_positions(calls, &messages[asked + 1..]);
+    open.into_iter().map(|position| (position, calls[position].clone())).collect()
+}
+
 /// Returns the positions of those calls of one message that none of the messages behind it answers.
-pub(crate) fn open_positions(calls: &[ToolCall], later: &[Message]) -> Vec<usize> {
+fn open_positions(calls: &[ToolCall], later: &[Message]) -> Vec<usize> {
     let mut answers: Vec<&str> = later
         .iter()
         .take_while(|later| !matches!(later, Message::Human(_) | Message::Ai(_)))

@@ -74,6 +74,11 @@ impl Accumulator {
         Some(ToolCall { id: call.id.clone(), name: call.name.clone(), input })
     }
 
+    /// Returns `true` once the stop event has come.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
+
     /// Takes one event.
     ///
     /// # Errors

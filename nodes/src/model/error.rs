@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Purpose;
+use super::{ModelFailure, Purpose};
 
 /// The errors of model calls.
 ///
@@ -75,6 +75,13 @@ pub enum ModelError {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
     },
+    /// A picture of the request was refused: too large, damaged, or of a kind that the model does not read. Send the request
+    /// without it.
+    #[error("the model refused a picture: {reason}")]
+    ImageRefused {
+        /// The provider's message.
+        reason: String,
+    },
     /// The request was refused as wrong. Correct it; another try does not help.
     #[error("the model refused the request: {reason}")]
     InvalidRequest {
@@ -100,21 +107,12 @@ pub enum ModelError {
 impl ModelError {
     /// Tells whether the very same call may succeed later.
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::ServerFailed { .. } => true,
-            Self::RateLimited { .. } | Self::Overloaded { .. } => true,
-            Self::Stream { .. } => true,
-            Self::NotRetryable { .. }
-            | Self::Unauthorized { .. }
-            | Self::OutOfCredit { .. }
-            | Self::RequestTooLong { .. }
-            | Self::InvalidRequest { .. }
-            | Self::ScriptExhausted { .. } => false,
-        }
+        matches!(
+            self.failure(),
+            ModelFailure::Unreachable | ModelFailure::RateLimited { .. } | ModelFailure::Overloaded { .. }
+        )
     }
-}
 
-impl ModelError {
     /// Returns the name of the error's kind, the same as in JSON: `unreachable`, `rate_limited` and so on.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -126,6 +124,7 @@ impl ModelError {
             Self::OutOfCredit { .. } => "out_of_credit",
             Self::Unauthorized { .. } => "unauthorized",
             Self::RequestTooLong { .. } => "request_too_long",
+            Self::ImageRefused { .. } => "image_refused",
             Self::InvalidRequest { .. } => "invalid_request",
             Self::Stream { .. } => "stream",
             Self::ScriptExhausted { .. } => "script_exhausted",

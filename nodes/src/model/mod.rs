@@ -19,9 +19,11 @@
 //! beforehand.
 
 mod accumulator;
+mod by_model;
 mod chat_model;
 mod embedding;
 mod error;
+mod failure;
 mod fallback;
 mod ledger;
 mod prices;
@@ -34,9 +36,11 @@ mod tokens;
 mod usage;
 
 pub use accumulator::Accumulator;
+pub use by_model::ByModel;
 pub use chat_model::{ChatModel, ModelEvent};
 pub use embedding::{EmbedError, Embedder, Embedding};
 pub use error::{ModelError, StreamFault};
+pub use failure::ModelFailure;
 pub use fallback::Fallback;
 pub use ledger::{Account, Cost, Ledger};
 pub use prices::{Price, Prices};

@@ -1,28 +1,11 @@
 //! The prices of tokens.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::Usage;
+use super::{ByModel, Usage};
 
-/// The prices of tokens, by the names of models. Prices change, so they are data: a program brings its own, from code
-/// or from a file.
-///
-/// A price is that of one model: of the name that it has, and of that name with a date or `latest` behind it, as
-/// providers name the versions of a model. A name that ends with `*` is a prefix, and its price is that of every model
-/// whose name begins so. A model without a price costs an unknown sum, never that of another one.
-///
-/// | price of | model | has it |
-/// |---|---|---|
-/// | `gpt-4o` | `gpt-4o`, `gpt-4o-2024-08-06`, `gpt-4o-latest` | yes |
-/// | `gpt-4o` | `gpt-4o-mini`, `gpt-4o-audio-preview` | no |
-/// | `claude-sonnet-4-5` | `claude-sonnet-4-5-20250929`, `claude-sonnet-4-5@20250929` | yes |
-/// | `mistral-large` | `mistral-large-2411` | yes: four, six or eight digits are a date |
-/// | `claude-sonnet-*` | `claude-sonnet-4-5-20250929` | yes |
-///
-/// Of several prices that of the whole name counts, then that of the name without the date, then that of the longest
-/// prefix.
+/// The prices of tokens, [by the names of models](ByModel). Prices change, so they are data: a program brings its own,
+/// from code or from a file. A model without a price costs an unknown sum, never that of another one.
 ///
 /// ```
 /// use superstep_nodes::model::Prices;
@@ -38,7 +21,7 @@ use super::Usage;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Prices(BTreeMap<String, Price>);
+pub struct Prices(ByModel<Price>);
 
 /// The prices of a million tokens, in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,43 +42,19 @@ pub struct Price {
 impl Prices {
     /// Makes a list without prices.
     pub const fn none() -> Self {
-        Self(BTreeMap::new())
+        Self(ByModel::new())
     }
 
     /// Adds a price, or replaces it.
     #[must_use]
-    pub fn with(mut self, model: impl Into<String>, price: Price) -> Self {
-        self.0.insert(model.into(), price);
-        self
+    pub fn with(self, model: impl Into<String>, price: Price) -> Self {
+        Self(self.0.with(model, price))
     }
 
-    /// Returns the price of a model, by the rules above; nothing for a model that has none.
+    /// Returns the price of a model; nothing for a model that has none.
     pub fn of(&self, model: &str) -> Option<Price> {
-        let named = |name: &str| self.0.get(name).copied();
-        named(model).or_else(|| named(without_version(model)?)).or_else(|| self.of_prefix(model))
+        self.0.of(model).copied()
     }
-
-    /// The price of the longest prefix of a name.
-    fn of_prefix(&self, model: &str) -> Option<Price> {
-        let begins = |name: &str| name.strip_suffix('*').is_some_and(|prefix| model.starts_with(prefix));
-        let prefixes = self.0.iter().filter(|(name, _)| begins(name));
-        prefixes.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price)
-    }
-}
-
-/// The name of a model without the date or the `latest` behind it, if it has one.
-fn without_version(model: &str) -> Option<&str> {
-    let is_number =
-        |text: &str, digits: usize| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_date = |text: &str| [4, 6, 8].iter().any(|digits| is_number(text, *digits));
-    let (name, last) = model.rsplit_once(['-', '@'])?;
-    // A date in parts: 2024-08-06.
-    let in_parts = || {
-        let (rest, month) = name.rsplit_once('-')?;
-        let (rest, year) = rest.rsplit_once(['-', '@'])?;
-        (is_number(last, 2) && is_number(month, 2) && is_number(year, 4)).then_some(rest)
-    };
-    in_parts().or_else(|| (last == "latest" || is_date(last)).then_some(name))
 }
 
 impl Price {

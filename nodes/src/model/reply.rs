@@ -139,6 +139,8 @@ pub enum StopReason {
     Pause,
     /// The context window is full; the reply is cut off.
     WindowFull,
+    /// The caller stopped the reply, which is cut off.
+    Interrupted,
     /// A reason that this library does not know, in the provider's words.
     Other(String),
 }
@@ -146,6 +148,6 @@ pub enum StopReason {
 impl StopReason {
     /// Tells whether a limit cut the reply off, so that its last tool call may lack its end.
     pub const fn is_cut_off(&self) -> bool {
-        matches!(self, Self::MaxTokens | Self::WindowFull | Self::Refusal)
+        matches!(self, Self::MaxTokens | Self::WindowFull | Self::Refusal | Self::Interrupted)
     }
 }

@@ -138,6 +138,8 @@ pub enum Purpose {
     Verifier,
     /// To answer again, after a response was not accepted.
     Refiner,
+    /// To decide whether a tool may be called.
+    Classifier,
 }
 
 impl Purpose {
@@ -152,6 +154,7 @@ impl Purpose {
             Self::Router => "router",
             Self::Verifier => "verifier",
             Self::Refiner => "refiner",
+            Self::Classifier => "classifier",
         }
     }
 }

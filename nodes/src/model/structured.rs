@@ -12,7 +12,7 @@ use superstep_core::reducer::{Addend, Overflow};
 
 use super::{ChatModel, ModelError, ModelReply, ModelRequest, OutputFormat, StopReason, Usage};
 use crate::message::{Message, MessageId};
-use crate::prompt::without_fence;
+use crate::text::without_fence;
 #[cfg(feature = "schema-validation")]
 use crate::value_schema::ValueSchema;
 

@@ -338,12 +338,7 @@ fn at_limit(limit: u32) -> String {
 }
 
 /// Answers the calls that are not run, which are those from this position on, with the reason.
-pub(super) fn skipped(
-    said: &AiMessage,
-    from: usize,
-    reason: &str,
-    id: impl Fn(usize) -> MessageId,
-) -> Vec<Message> {
+pub fn skipped(said: &AiMessage, from: usize, reason: &str, id: impl Fn(usize) -> MessageId) -> Vec<Message> {
     let answer = |(position, call)| Message::tool_error(id(position), call, reason);
     said.tool_calls.iter().enumerate().skip(from).map(answer).collect()
 }

@@ -24,10 +24,11 @@ use crate::model::{ChatModel, ModelError};
 /// unchanged, without any call.
 ///
 /// An error of the model does not fail the node, unless it may pass and the node's retry policy has an attempt left. If
-/// the messages are too many for the model, it is asked without the oldest ones. If the model fails, or its summary is
-/// empty, cut off or would not shorten the conversation, only [notes](crate::compaction::KeyInformation) are recorded,
-/// if they make it shorter; otherwise nothing changes. Messages for which there are only notes are part of the next
-/// summary's material.
+/// the messages are too many for the model, it is asked without the older half of them,
+/// [three times](CompactionPlan::MAX_SHORTENINGS) at most. If the model fails, or its summary is empty, cut off or would
+/// not shorten the conversation, only [notes](crate::compaction::KeyInformation) are recorded, if they make it shorter;
+/// otherwise, or if the node [says so](Self::without_summary), nothing changes. Messages for which there are only notes
+/// are part of the next summary's material.
 ///
 /// While the run is observed, each compaction is emitted as a custom event of the name [`Compact::EVENT`], with the
 /// [`Compaction`] as its data, and beside its members the `threshold`, the tokens above which a conversation is compacted, and
@@ -37,10 +38,25 @@ pub struct Compact<S: State> {
     manager: ContextManager,
     messages: MessagesField<S>,
     compactions: CompactionsField<S>,
+    shown: Option<Box<Shown<S>>>,
+    without_summary: WithoutSummary,
     request: Option<Read<S, String>>,
     applied: Option<AppliedFields<S>>,
     tallies: Tallies<S>,
 }
+
+/// The record that a [`Compact`] node makes of a conversation that is too long, if no model gives a usable summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithoutSummary {
+    /// A compaction with [notes](crate::compaction::KeyInformation), if they make the conversation shorter.
+    #[default]
+    Notes,
+    /// None: models are shown the conversation as before.
+    Unchanged,
+}
+
+/// The messages of a state, as a model is shown them.
+type Shown<S> = dyn Fn(&S, &[Message]) -> Vec<Message> + Send + Sync;
 
 /// The fields that tell whether a visit has compacted, and how many messages there were.
 type AppliedFields<S> = (Field<S, Option<bool>>, Field<S, Option<u32>>);
@@ -69,7 +85,32 @@ impl<S: State> Compact<S> {
         messages: MessagesField<S>,
         compactions: CompactionsField<S>,
     ) -> Self {
-        Self { model, manager, messages, compactions, request: None, applied: None, tallies: Tallies::none() }
+        Self {
+            model,
+            manager,
+            messages,
+            compactions,
+            shown: None,
+            without_summary: WithoutSummary::default(),
+            request: None,
+            applied: None,
+            tallies: Tallies::none(),
+        }
+    }
+
+    /// Plans and summarises the messages as this function returns them: the same ones, with the same ids, but some of
+    /// them shortened, as models are shown them.
+    #[must_use]
+    pub fn shown(mut self, shown: impl Fn(&S, &[Message]) -> Vec<Message> + Send + Sync + 'static) -> Self {
+        self.shown = Some(Box::new(shown));
+        self
+    }
+
+    /// Sets what a visit records if no model gives a usable summary.
+    #[must_use]
+    pub fn without_summary(mut self, records: WithoutSummary) -> Self {
+        self.without_summary = records;
+        self
     }
 
     /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same
@@ -99,11 +140,14 @@ impl<S: State> Compact<S> {
     pub(super) async fn compaction(
         &self,
         id: &MessageId,
+        state: &S,
         messages: &[Message],
         compactions: &[Compaction],
         calls: &ModelCalls,
     ) -> Result<Option<Compaction>, NodeError> {
         let (began_ms, waited_ms) = (calls.clock_ms(), calls.waited_ms());
+        let shown = self.shown.as_ref().map(|shown| shown(state, messages));
+        let messages = shown.as_deref().unwrap_or(messages);
         let Some(plan) = self.manager.plan(messages, compactions) else { return Ok(None) };
         let compaction = self.make(&plan, id.as_str(), calls).await?;
         if let Some(compaction) = &compaction {
@@ -153,7 +197,7 @@ impl<S: State> Compact<S> {
         id: &str,
         calls: &ModelCalls,
     ) -> Result<Option<Compaction>, NodeError> {
-        let mut left_out = 0;
+        let (mut left_out, mut shortenings) = (0, 0);
         let reason = loop {
             let request = plan.request(format!("{id}.request"), left_out);
             match calls.try_ask_about(&self.model, request).await? {
@@ -161,14 +205,18 @@ impl<S: State> Compact<S> {
                     Ok(compaction) => return Ok(Some(compaction)),
                     Err(unaccepted) => break unaccepted.to_string(),
                 },
-                Err(ModelError::RequestTooLong { .. }) if plan.shown() - left_out > 1 => {
-                    left_out += (plan.shown() - left_out) / 2;
-                }
+                Err(error @ ModelError::RequestTooLong { .. }) => match plan.shorten(left_out, shortenings) {
+                    Some(more) => (left_out, shortenings) = (more, shortenings + 1),
+                    None => break error.to_string(),
+                },
                 Err(error) if calls.is_worth_another_attempt(&error) => return Err(failure(error)),
                 Err(error) => break error.to_string(),
             }
         };
-        Ok(plan.without_summary(id, reason).ok())
+        Ok(match self.without_summary {
+            WithoutSummary::Notes => plan.without_summary(id, reason).ok(),
+            WithoutSummary::Unchanged => None,
+        })
     }
 }
 
@@ -185,7 +233,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
             messages.to_mut().push(opening.clone());
         }
         let compaction =
-            self.compaction(&calls.message_id(), &messages, self.earlier(&state), &calls).await?;
+            self.compaction(&calls.message_id(), &state, &messages, self.earlier(&state), &calls).await?;
         let mut writes = self.said(compaction.is_some(), messages.len());
         writes.extend(opening.map(|message| self.messages.write(appended(vec![message]))));
         writes.extend(compaction.map(|made| self.record([made])));

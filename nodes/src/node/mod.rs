@@ -67,7 +67,7 @@ mod verify;
 pub use agent::{Agent, AgentNext};
 pub use agent_callbacks::AgentCallbacks;
 pub use agent_event::AgentEvent;
-pub use compact::Compact;
+pub use compact::{Compact, WithoutSummary};
 pub use conversation::{MIN_RESPONSE_CHARS, is_complete};
 pub use decider::{Decider, DeciderNext};
 pub use evaluator::Evaluator;
@@ -81,3 +81,10 @@ pub use tools::Tools;
 pub use turn_judgements::{TurnEvaluation, TurnRanking, Unjudged};
 pub use use_tools::{UseTools, UseToolsNext};
 pub use verify::{Verify, VerifyNext};
+
+#[doc(hidden)]
+pub use self::{
+    agent::skipped,
+    model_calls::ModelCalls,
+    tool_runner::{ToolRunner, ToolTask},
+};

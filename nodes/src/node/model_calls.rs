@@ -11,16 +11,18 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::reducer::Addend;
+use superstep_core::run::CancellationToken;
 use superstep_core::state::State;
 
 use super::events::{ModelCall, ModelChunk};
 use crate::message::{MessageId, ToolCall};
 use crate::model::{
-    Accumulator, ChatModel, Ledger, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage,
+    Accumulator, ChatModel, Ledger, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, StopReason,
+    Usage,
 };
 
 /// The means of a task to call a model and to name the messages that it writes.
-pub(super) struct ModelCalls {
+pub struct ModelCalls {
     effects: Effects,
     emit: Emit,
     info: TaskInfo,
@@ -28,6 +30,8 @@ pub(super) struct ModelCalls {
     waited_ms: AtomicU64,
     /// The number of calls so far whose reply becomes no message.
     unwritten: AtomicU64,
+    /// Stops a reply while it arrives.
+    interrupt: Option<CancellationToken>,
 }
 
 /// The record of a call.
@@ -47,7 +51,8 @@ const CONTINUATIONS: u32 = 8;
 pub(super) type Tell<'t> = &'t mut (dyn FnMut(ToolCall) + Send);
 
 impl ModelCalls {
-    pub(super) fn of<S: State, C>(task: &Task<S, C>) -> Self {
+    /// Takes them from a task.
+    pub fn of<S: State, C>(task: &Task<S, C>) -> Self {
         let effects: Effects = task.extract();
         Self {
             // A reply that was lost in a crash cost money, but asking again does no harm.
@@ -57,11 +62,20 @@ impl ModelCalls {
             made: Mutex::default(),
             waited_ms: AtomicU64::new(0),
             unwritten: AtomicU64::new(0),
+            interrupt: None,
         }
     }
 
+    /// Ends a reply when this is cancelled: it has the part that came, and the reason
+    /// [`Interrupted`](StopReason::Interrupted). It is recorded like any other.
+    #[must_use]
+    pub fn interrupted_by(mut self, token: CancellationToken) -> Self {
+        self.interrupt = Some(token);
+        self
+    }
+
     /// Returns the calls that this task has made so far.
-    pub(super) fn made(&self) -> Ledger {
+    pub fn made(&self) -> Ledger {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -83,12 +97,12 @@ impl ModelCalls {
     }
 
     /// Returns the id of the message that this task writes.
-    pub(super) fn message_id(&self) -> MessageId {
+    pub fn message_id(&self) -> MessageId {
         MessageId::new(self.info.place())
     }
 
     /// Returns the id of one more message that this task writes.
-    pub(super) fn message_id_of(&self, part: impl Display) -> MessageId {
+    pub fn message_id_of(&self, part: impl Display) -> MessageId {
         MessageId::new(format!("{}.{part}", self.message_id()))
     }
 
@@ -104,7 +118,7 @@ impl ModelCalls {
     }
 
     /// Runs an effect of the task that is no model call.
-    pub(super) async fn run<T, E, Fut>(&self, name: &str, effect: impl FnOnce() -> Fut) -> Result<T, E>
+    pub async fn run<T, E, Fut>(&self, name: &str, effect: impl FnOnce() -> Fut) -> Result<T, E>
     where
         T: Serialize + DeserializeOwned,
         E: Display + 'static,
@@ -125,7 +139,7 @@ impl ModelCalls {
 
     /// Calls the model as [`ask`](Self::ask) does, for the message with this id and for a node that continues after a
     /// failed call: the model's error is the inner one.
-    pub(super) async fn try_ask(
+    pub async fn try_ask(
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
@@ -300,14 +314,14 @@ impl ModelCalls {
         asked_ms: &AtomicU64,
         mut tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, ModelError> {
-        if !self.emit.is_observed() && tell.is_none() {
+        if !self.emit.is_observed() && tell.is_none() && self.interrupt.is_none() {
             return model.complete(request).await;
         }
         let purpose = request.purpose;
         let mut events = model.stream(request);
         let mut reply = Accumulator::new(model.name());
         let mut told = 0;
-        while let Some(event) = events.next().await {
+        while let Some(event) = self.event(events.next(), &reply).await {
             let event = event?;
             if let ModelEvent::Fallback { failed, error } = &event {
                 let call = failed_call(purpose, failed, error, self.since(asked_ms));
@@ -326,6 +340,20 @@ impl ModelCalls {
             }
         }
         Ok(reply.finish()?)
+    }
+
+    /// Waits for the next event of a reply; an interruption is its last event.
+    async fn event(
+        &self,
+        next: impl Future<Output = Option<Result<ModelEvent, ModelError>>>,
+        reply: &Accumulator,
+    ) -> Option<Result<ModelEvent, ModelError>> {
+        let Some(token) = &self.interrupt else { return next.await };
+        match token.run_until_cancelled(next).await {
+            Some(event) => event,
+            None if reply.has_stopped() => None,
+            None => Some(Ok(ModelEvent::Stop { reason: StopReason::Interrupted })),
+        }
     }
 }
 

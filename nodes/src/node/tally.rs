@@ -88,7 +88,11 @@ impl LlmCalls {
             Purpose::Evaluator => count.evaluator = calls,
             Purpose::Ranker => count.ranker = calls,
             Purpose::Decider => count.decider = calls,
-            Purpose::Summarizer | Purpose::Router | Purpose::Verifier | Purpose::Refiner => {}
+            Purpose::Summarizer
+            | Purpose::Router
+            | Purpose::Verifier
+            | Purpose::Refiner
+            | Purpose::Classifier => {}
         }
         count
     }

@@ -24,14 +24,14 @@ pub(super) const EVENT: &str = "tool";
 
 /// Tools, and the settings for running their calls. Clones share the sessions of the threads.
 #[derive(Clone)]
-pub(super) struct ToolRunner {
+pub struct ToolRunner {
     tools: ToolRegistry,
     policy: ExecutionPolicy,
     sessions: Arc<ToolSessions>,
 }
 
 /// A task that runs tools.
-pub(super) struct ToolTask {
+pub struct ToolTask {
     effects: Effects,
     emit: Emit,
     info: TaskInfo,
@@ -39,7 +39,7 @@ pub(super) struct ToolTask {
 
 /// The calls of one task that run, or wait for others. When this is dropped they stop, and so does what their tools
 /// have started beside themselves.
-pub(super) struct RunningTools<'t> {
+pub struct RunningTools<'t> {
     task: &'t ToolTask,
     session: ToolSession,
     turn: CancellationToken,
@@ -60,8 +60,11 @@ struct RecordedCall {
 }
 
 /// The answer to a call.
-pub(super) struct Answer {
-    pub(super) message: ToolMessage,
+pub struct Answer {
+    /// The message that answers the call.
+    pub message: ToolMessage,
+    /// The outcome of the call.
+    pub outcome: ToolOutcome,
     elapsed_ms: u64,
 }
 
@@ -73,17 +76,18 @@ impl Answer {
 }
 
 impl ToolRunner {
-    pub(super) fn new(tools: ToolRegistry) -> Self {
+    /// Makes a runner of these tools.
+    pub fn new(tools: ToolRegistry) -> Self {
         Self { tools, policy: ExecutionPolicy::default(), sessions: Arc::default() }
     }
 
     /// Runs calls as this policy allows.
-    pub(super) fn set_policy(&mut self, policy: ExecutionPolicy) {
+    pub fn set_policy(&mut self, policy: ExecutionPolicy) {
         self.policy = policy;
     }
 
     /// Sets the folder that the tools of all threads work in; from now on in other sessions than before.
-    pub(super) fn set_workspace(&mut self, folder: PathBuf) {
+    pub fn set_workspace(&mut self, folder: PathBuf) {
         self.sessions = Arc::new(ToolSessions::in_workspace(folder));
     }
 
@@ -93,12 +97,12 @@ impl ToolRunner {
     }
 
     /// Looks a call up.
-    pub(super) fn prepare(&self, call: &ToolCall) -> PreparedCall {
+    pub fn prepare(&self, call: &ToolCall) -> PreparedCall {
         self.tools.prepare(call)
     }
 
     /// Begins with no call yet.
-    pub(super) fn begin<'t>(&'t self, task: &'t ToolTask) -> RunningTools<'t> {
+    pub fn begin<'t>(&'t self, task: &'t ToolTask) -> RunningTools<'t> {
         RunningTools {
             task,
             session: self.sessions.of(task.info.thread()),
@@ -109,12 +113,13 @@ impl ToolRunner {
 }
 
 impl ToolTask {
-    pub(super) fn of<S: State, C>(task: &Task<S, C>) -> Self {
+    /// Takes the means of a task to run tools.
+    pub fn of<S: State, C>(task: &Task<S, C>) -> Self {
         Self { effects: task.extract(), emit: task.extract(), info: task.extract() }
     }
 
     /// Returns the id of a message that this task writes.
-    pub(super) fn message_id_of(&self, part: impl fmt::Display) -> MessageId {
+    pub fn message_id_of(&self, part: impl fmt::Display) -> MessageId {
         MessageId::new(format!("{}.{part}", self.info.place()))
     }
 
@@ -162,7 +167,7 @@ impl ToolTask {
                 &ToolRun { call: call.id.clone(), tool, outcome, elapsed_ms, recorded },
             );
         }
-        Answer { message, elapsed_ms }
+        Answer { message, outcome, elapsed_ms }
     }
 
     /// Has the events of a call emitted if the run is observed.
@@ -176,9 +181,16 @@ impl ToolTask {
 }
 
 impl RunningTools<'_> {
+    /// Stops the calls that are handed in later when this is cancelled.
+    #[must_use]
+    pub fn interrupted_by(mut self, token: &CancellationToken) -> Self {
+        self.turn = token.child_token();
+        self
+    }
+
     /// Runs a call as soon as the policy allows; the id is that of its answer, and the key distinguishes its effect
     /// from those of other calls.
-    pub(super) fn hand_in(&mut self, id: MessageId, call: ToolCall, prepared: PreparedCall, key: String) {
+    pub fn hand_in(&mut self, id: MessageId, call: ToolCall, prepared: PreparedCall, key: String) {
         let context = ToolContext::new(&call, self.session.clone()).cancel_on(&self.turn);
         let context = self.task.observed(context);
         let concurrency = prepared.concurrency();
@@ -191,7 +203,7 @@ impl RunningTools<'_> {
     }
 
     /// Waits for the answer of the next call in order.
-    pub(super) async fn next(&mut self) -> Option<Answer> {
+    pub async fn next(&mut self) -> Option<Answer> {
         self.execution.next().await
     }
 }

@@ -10,7 +10,7 @@ use superstep_core::state::{Field, State};
 use super::CallCost;
 use super::fields::{MessagesField, all, appended};
 use super::tool_runner::{self, ToolRunner, ToolTask};
-use crate::message::{Message, ToolCall, open_positions};
+use crate::message::{Message, open_calls};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 
 /// The node that runs the tools that the latest AI message asks for and that nothing has answered yet, and appends one
@@ -72,7 +72,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Tools<S> {
     type Output = Result<Output<S, ()>, NodeError>;
 
     async fn call(&self, task: Task<S, C>) -> Self::Output {
-        let calls = waiting(self.messages.get(task.state()));
+        let calls = open_calls(self.messages.get(task.state()));
         let visit = ToolTask::of(&task);
         drop(task);
         let mut running = self.runner.begin(&visit);
@@ -98,16 +98,6 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Tools<S> {
             node.writes_field(log.id());
         }
     }
-}
-
-/// The tool calls of the latest AI message that nothing has answered, each with its position there.
-fn waiting(messages: &[Message]) -> Vec<(usize, ToolCall)> {
-    let Some(asked) = messages.iter().rposition(|message| matches!(message, Message::Ai(_))) else {
-        return Vec::new();
-    };
-    let calls = messages[asked].tool_calls();
-    let open = open_positions(calls, &messages[asked + 1..]);
-    open.into_iter().map(|position| (position, calls[position].clone())).collect()
 }
 
 impl<S: State> fmt::Debug for Tools<S> {

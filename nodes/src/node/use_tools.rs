@@ -135,7 +135,7 @@ impl<S: State> UseTools<S> {
         for round in 1..=rounds {
             if let Some(compact) = &self.compact {
                 let id = calls.message_id_of(format_args!("{round}.compaction"));
-                compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
+                compactions.extend(compact.compaction(&id, state, &messages, &compactions, calls).await?);
             }
             let mut request =
                 ModelRequest::new(Purpose::Agent, view(&messages, &compactions)).with_tools(tools.clone());
@@ -173,7 +173,7 @@ impl<S: State> UseTools<S> {
         // Who responds after the last round is shown what fits.
         if let (Some(compact), Some(Message::Tool(_))) = (&self.compact, messages.last()) {
             let id = calls.message_id_of("last.compaction");
-            compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
+            compactions.extend(compact.compaction(&id, state, &messages, &compactions, calls).await?);
         }
         let (messages, compactions) =
             (messages.split_off(before.len()), compactions.split_off(earlier.len()));

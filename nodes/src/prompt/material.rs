@@ -32,13 +32,6 @@ pub(super) fn parse<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, ReplyE
     crate::model::parse(reply).map_err(|reason| ReplyError::Form { reason })
 }
 
-/// Returns a text without the code fence around it, if there is one.
-pub(crate) fn without_fence(text: &str) -> &str {
-    let text = text.trim();
-    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
-    inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner))
-}
-
 /// An error of a reply that is not the structured answer that was asked for. Asking again may help: language
 /// models do not always keep to a form.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -44,7 +44,6 @@ pub(crate) use evidence::fit;
 pub use material::ReplyError;
 #[doc(hidden)]
 pub use material::material;
-pub(crate) use material::without_fence;
 pub use ranker::{Candidate, RankerPrompt};
 pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};

@@ -19,6 +19,13 @@ pub(crate) fn abridged(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{begin}\n{}\n{end}", left_out(characters - most)))
 }
 
+/// Returns a text without the code fence around it, if there is one.
+pub(crate) fn without_fence(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

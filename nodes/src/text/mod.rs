@@ -7,7 +7,7 @@ mod stem;
 mod units;
 mod words;
 
-pub(crate) use abridged::{abridged, left_out};
+pub(crate) use abridged::{abridged, left_out, without_fence};
 pub use stem::stem;
 pub use units::{is_code, statements, units};
 pub use words::{identifiers, parts, words};

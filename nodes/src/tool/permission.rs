@@ -20,24 +20,147 @@ pub enum Permission {
     Passthrough,
 }
 
-/// Compares the patterns of permission rules with the input of one call.
-pub struct PermissionMatcher(Box<dyn Fn(&str) -> bool + Send + Sync>);
+/// The parts of one call, which the patterns of permission rules are compared with.
+///
+/// Most calls are one part. A command line has several, such as the commands of a pipeline: a rule that allows must
+/// cover each of them, and a rule that denies applies if it is about any of them.
+pub trait PermissionParts: Send + Sync + 'static {
+    /// Returns the number of parts that a rule has to cover.
+    fn count(&self) -> usize;
 
-impl PermissionMatcher {
-    /// Makes one of a function from a rule's pattern to whether it is about this call.
-    pub fn new(matches: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        Self(Box::new(matches))
+    /// Returns `true` if a rule with this pattern covers a part. A part that cannot be understood is covered by no
+    /// pattern, and a pattern that cannot be read covers nothing.
+    fn fits(&self, part: usize, pattern: &str) -> bool;
+
+    /// Returns whether a rule with this pattern is about any of the parts.
+    fn touches(&self, pattern: &str) -> Touch;
+
+    /// Returns a pattern to offer for calls like a part: wider than the part, and narrower than all calls of the tool.
+    /// `None` if there is no such pattern that is safe.
+    fn offer(&self, part: usize) -> Option<String> {
+        let _ = part;
+        None
     }
 
-    /// Tells whether a rule with this pattern is about the call.
+    /// Returns the reason for which the call cannot be understood, if it cannot.
+    fn unclear(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The answer to the question whether a rule is about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touch {
+    /// The rule is about no part of the call.
+    No,
+    /// The rule may be about a part, which is known only when the call runs.
+    Unclear,
+    /// The rule is about a part of the call.
+    Yes,
+}
+
+/// Compares the patterns of permission rules with the input of one call.
+pub struct PermissionMatcher(Box<dyn PermissionParts>);
+
+impl PermissionMatcher {
+    /// Makes the matcher of a call of one part, from a function that compares it with a pattern.
+    pub fn new(matches: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self::of(OnePart(matches))
+    }
+
+    /// Makes the matcher of a call of several parts.
+    pub fn of(parts: impl PermissionParts) -> Self {
+        Self(Box::new(parts))
+    }
+
+    /// Returns the number of parts that a rule has to cover.
+    pub fn parts(&self) -> usize {
+        self.0.count()
+    }
+
+    /// Returns `true` if a rule with this pattern covers one part of the call.
+    pub fn fits(&self, part: usize, pattern: &str) -> bool {
+        self.0.fits(part, pattern)
+    }
+
+    /// Returns `true` if a rule with this pattern covers every part of the call: the question of rules that allow.
     pub fn matches(&self, pattern: &str) -> bool {
-        (self.0)(pattern)
+        (0..self.parts()).all(|part| self.fits(part, pattern))
+    }
+
+    /// Returns whether a rule with this pattern is about any part of the call: the question of rules that ask or deny.
+    pub fn touches(&self, pattern: &str) -> Touch {
+        self.0.touches(pattern)
+    }
+
+    /// Returns a pattern to offer for calls like one part of this one.
+    pub fn offer(&self, part: usize) -> Option<String> {
+        self.0.offer(part)
+    }
+
+    /// Returns the reason for which the call cannot be understood, if it cannot.
+    pub fn unclear(&self) -> Option<String> {
+        self.0.unclear()
     }
 }
 
 impl fmt::Debug for PermissionMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PermissionMatcher").finish_non_exhaustive()
+        f.debug_struct("PermissionMatcher").field("parts", &self.parts()).finish_non_exhaustive()
+    }
+}
+
+/// A call of one part.
+struct OnePart<F>(F);
+
+impl<F: Fn(&str) -> bool + Send + Sync + 'static> PermissionParts for OnePart<F> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn fits(&self, _: usize, pattern: &str) -> bool {
+        (self.0)(pattern)
+    }
+
+    fn touches(&self, pattern: &str) -> Touch {
+        if (self.0)(pattern) { Touch::Yes } else { Touch::No }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two commands of one line.
+    struct Two;
+
+    impl PermissionParts for Two {
+        fn count(&self) -> usize {
+            2
+        }
+
+        fn fits(&self, part: usize, pattern: &str) -> bool {
+            ["git pull", "cargo test"][part] == pattern
+        }
+
+        fn touches(&self, pattern: &str) -> Touch {
+            if (0..2).any(|part| self.fits(part, pattern)) { Touch::Yes } else { Touch::No }
+        }
+    }
+
+    #[test]
+    fn a_rule_that_allows_covers_every_part_and_a_rule_that_denies_is_about_any() {
+        let matcher = PermissionMatcher::of(Two);
+        assert!(!matcher.matches("git pull") && !matcher.matches("rm"));
+        assert_eq!((matcher.touches("git pull"), matcher.touches("rm")), (Touch::Yes, Touch::No));
+        assert_eq!(matcher.offer(0), None);
+    }
+
+    #[test]
+    fn in_a_call_of_one_part_both_questions_are_the_same() {
+        let matcher = PermissionMatcher::new(|pattern| pattern == "a");
+        assert_eq!((matcher.parts(), matcher.matches("a"), matcher.touches("a")), (1, true, Touch::Yes));
+        assert_eq!((matcher.matches("b"), matcher.touches("b")), (false, Touch::No));
     }
 }
 

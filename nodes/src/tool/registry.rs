@@ -100,6 +100,15 @@ impl ToolRegistry {
         self
     }
 
+    /// Takes a tool out, own or of another program: models are not shown it, and a call of it is one of an unknown
+    /// tool.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.own.remove(name);
+        self.external.remove(name);
+        self
+    }
+
     /// Returns the tool of that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.registered(name).map(|registered| &registered.tool)

@@ -12,9 +12,10 @@ use superstep_nodes::tool::{
 
 use super::built_in::{BuiltIn, blocking, built_in};
 use super::files_read::FilesRead;
+use super::path_rule::path_matcher;
 use super::replace::replace;
 use super::text_file::{TextFile, numbered};
-use super::workspace::{Folder, Workspace, display, path_matcher, refusal};
+use super::workspace::{Folder, Workspace, display, refusal};
 use super::write_file::{MAX_BYTES, not_of_git};
 
 /// The tool `edit_file`: replaces a text in a file that was read.

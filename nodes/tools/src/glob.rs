@@ -9,8 +9,9 @@ use superstep_nodes::tool::{
 };
 
 use super::built_in::{BuiltIn, blocking, built_in};
+use super::path_rule::folder_matcher;
 use super::walk::{Go, Pattern, Walk};
-use super::workspace::{Workspace, display, path_matcher};
+use super::workspace::{Workspace, display};
 
 /// The tool `glob`: lists files by a pattern such as `src/**/*.rs`, in order of their paths.
 ///
@@ -78,7 +79,7 @@ impl BuiltIn for Glob {
     }
 
     fn matcher(&self, input: &GlobInput) -> Option<PermissionMatcher> {
-        path_matcher(&input.path)
+        folder_matcher(&input.path)
     }
 
     async fn validate(&self, input: &GlobInput, _: &ToolContext) -> Result<(), InvalidInput> {

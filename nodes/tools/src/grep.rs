@@ -12,8 +12,9 @@ use superstep_nodes::tool::{
 use super::built_in::{BuiltIn, blocking, built_in};
 use super::glob::or_all;
 use super::matches::Matches;
+use super::path_rule::folder_matcher;
 use super::walk::{Go, Pattern, Walk};
-use super::workspace::{Workspace, path_matcher};
+use super::workspace::Workspace;
 
 /// The tool `grep`: finds lines by a regular expression, in the syntax of the crate `regex`, which takes linear
 /// time for any expression.
@@ -117,7 +118,7 @@ impl BuiltIn for Grep {
     }
 
     fn matcher(&self, input: &GrepInput) -> Option<PermissionMatcher> {
-        path_matcher(&input.path)
+        folder_matcher(&input.path)
     }
 
     async fn validate(&self, input: &GrepInput, _: &ToolContext) -> Result<(), InvalidInput> {

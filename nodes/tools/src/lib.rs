@@ -49,6 +49,7 @@ mod grep;
 #[cfg(feature = "http")]
 mod http;
 mod matches;
+mod path_rule;
 mod picture;
 mod read_csv;
 mod read_file;
@@ -64,7 +65,6 @@ mod sql_rules;
 mod sql_run;
 mod text_file;
 mod walk;
-#[cfg(any(feature = "http", feature = "shell"))]
 mod wildcard;
 mod workspace;
 mod write_file;

@@ -11,8 +11,9 @@ use superstep_core::run::CancellationToken;
 use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput};
 
 use super::built_in::{BuiltIn, blocking, built_in};
+use super::path_rule::path_matcher;
 use super::text_file::shortened;
-use super::workspace::{Workspace, display, path_matcher};
+use super::workspace::{Workspace, display};
 
 /// The tool `read_csv`: reads rows of a table whose first line names the columns, as CSV or, if the file's name ends
 /// with `.tsv`, with tabs.

@@ -9,9 +9,10 @@ use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolEffect, ToolFail
 
 use super::built_in::{BuiltIn, blocking, built_in};
 use super::files_read::FilesRead;
+use super::path_rule::path_matcher;
 use super::picture::picture;
 use super::text_file::{TextFile, numbered};
-use super::workspace::{Workspace, display, path_matcher};
+use super::workspace::{Workspace, display};
 
 /// The tool `read_file`: reads a text file, by lines, or shows an image.
 ///

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput};
 
 use super::built_in::{BuiltIn, blocking, built_in};
+use super::path_rule::path_matcher;
 use super::text_file::{TextFile, shortened};
-use super::workspace::{Workspace, display, path_matcher};
+use super::workspace::{Workspace, display};
 
 /// The tool `read_json`: reads a part of a JSON document, or of a file with one value a line (`.jsonl`, `.ndjson`),
 /// which is taken as a list.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
-use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolFailure};
+use superstep_nodes::tool::{ToolContext, ToolFailure};
 
 /// The folder that tools work in, and do not leave.
 ///
@@ -166,24 +166,6 @@ pub(super) fn refusal(named: &str, error: &io::Error) -> ToolFailure {
         io::ErrorKind::NotFound => format!("there is no `{named}` in the workspace"),
         _ => format!("`{named}`: {error}"),
     })
-}
-
-/// Compares rules about files, such as `src/**`, with a path. A path that leads out fits none.
-pub(super) fn path_matcher(named: &str) -> Option<PermissionMatcher> {
-    let mut parts = Vec::new();
-    for part in Path::new(named).components() {
-        match part {
-            Component::Normal(part) => parts.push(part.to_string_lossy()),
-            Component::ParentDir => drop(parts.pop()?),
-            Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    let path = parts.join("/");
-    Some(PermissionMatcher::new(move |pattern| {
-        let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build();
-        glob.is_ok_and(|glob| glob.compile_matcher().is_match(&path))
-    }))
 }
 
 #[cfg(test)]

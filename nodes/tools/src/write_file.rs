@@ -13,8 +13,9 @@ use superstep_nodes::tool::{
 
 use super::built_in::{BuiltIn, blocking, built_in};
 use super::files_read::FilesRead;
+use super::path_rule::path_matcher;
 use super::replace::replace;
-use super::workspace::{Folder, Workspace, display, path_matcher, refusal};
+use super::workspace::{Folder, Workspace, display, refusal};
 
 /// The tool `write_file`: makes a file, or puts another content into one that was read.
 ///

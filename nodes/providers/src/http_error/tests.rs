@@ -28,6 +28,12 @@ fn each_answer_is_the_error_that_says_what_to_do() {
     let cases = [
         (400, anthropic("invalid_request_error", "messages: wrong"), "InvalidRequest"),
         (400, anthropic("invalid_request_error", "Your credit balance is too low"), "OutOfCredit"),
+        (
+            400,
+            anthropic("invalid_request_error", "messages.0.content.1: image exceeds 5 MB maximum"),
+            "ImageRefused",
+        ),
+        (400, anthropic("invalid_request_error", "Could not process image"), "ImageRefused"),
         (401, anthropic("authentication_error", "invalid x-api-key"), "Unauthorized"),
         (402, anthropic("billing_error", "pay"), "OutOfCredit"),
         (403, anthropic("permission_error", "no"), "Unauthorized"),
@@ -40,6 +46,8 @@ fn each_answer_is_the_error_that_says_what_to_do() {
         (529, anthropic("overloaded_error", "Overloaded"), "Overloaded"),
         (401, openai("invalid_api_key", "invalid_request_error", "wrong key"), "Unauthorized"),
         (400, openai("context_length_exceeded", "invalid_request_error", "long"), "RequestTooLong"),
+        (400, openai("invalid_image_format", "invalid_request_error", "not a picture"), "ImageRefused"),
+        (500, openai("image_generation_failed", "server_error", "oops"), "ServerFailed"),
         (429, openai("rate_limit_exceeded", "requests", "slow"), "RateLimited"),
         (429, openai("slow_down", "requests", "slow"), "RateLimited"),
         (429, openai("insufficient_quota", "insufficient_quota", "pay"), "OutOfCredit"),

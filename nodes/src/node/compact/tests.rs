@@ -24,6 +24,8 @@ struct Chat {
     compactions: Vec<Compaction>,
     #[reducer(Sum)]
     ledger: Ledger,
+    applied: Option<bool>,
+    length: Option<u32>,
 }
 
 fn ask(question: String) -> ChatUpdate {
@@ -31,9 +33,17 @@ fn ask(question: String) -> ChatUpdate {
 }
 
 fn graph(model: Arc<dyn ChatModel>, manager: ContextManager) -> Graph<Chat> {
+    graph_with(model, manager, |compact| compact)
+}
+
+fn graph_with(
+    model: Arc<dyn ChatModel>,
+    manager: ContextManager,
+    configure: impl FnOnce(Compact<Chat>) -> Compact<Chat>,
+) -> Graph<Chat> {
     let mut graph = StateGraph::<Chat>::new("chat");
-    let compact =
-        Compact::new(Arc::clone(&model), manager, Chat::MESSAGES, Chat::COMPACTIONS).count(Chat::LEDGER);
+    let compact = Compact::new(Arc::clone(&model), manager, Chat::MESSAGES, Chat::COMPACTIONS);
+    let compact = configure(compact.count(Chat::LEDGER).applied(Chat::APPLIED, Chat::LENGTH));
     let agent =
         Agent::new(model, Chat::MESSAGES, Chat::VISITS).task(Chat::QUESTION).compacted(Chat::COMPACTIONS);
     let (compact, agent) = (graph.node("compact", compact), graph.node("agent", agent));
@@ -177,6 +187,44 @@ async fn what_is_too_much_for_the_summariser_is_summarised_without_the_oldest() 
     let last: SummaryPrompt = material(&asked[asked.len() - 1]).unwrap();
     assert_eq!(last.left_out, left_out);
     assert_eq!(last.messages.len() as u64 + left_out, state.compactions[0].summarised);
+}
+
+#[tokio::test]
+async fn s2_143_145_195_a_summary_request_is_shortened_three_times_and_then_nothing_changes() {
+    let model = Talker::with_windows(10, 10_000);
+    let unchanged = |compact: Compact<Chat>| compact.without_summary(WithoutSummary::Unchanged);
+    let graph = graph_with(Arc::clone(&model) as Arc<dyn ChatModel>, manager().threshold(3_000), unchanged);
+    let mut turns = 0;
+    let state = loop {
+        let state = talk(&graph, turns..turns + 1).await;
+        turns += 1;
+        if !model.asked(Purpose::Summarizer).is_empty() {
+            break state;
+        }
+    };
+    assert!(state.compactions.is_empty() && state.applied == Some(false), "the breaker counts a failure");
+    let asked = model.asked(Purpose::Summarizer);
+    let prompts: Vec<SummaryPrompt> = asked.iter().map(|request| material(request).unwrap()).collect();
+    let all = prompts[0].messages.len();
+    let left_out: Vec<_> = prompts.iter().map(|prompt| prompt.left_out as usize).collect();
+    let half = |left_out: usize| left_out + (all - left_out) / 2;
+    assert_eq!(left_out, [0, half(0), half(half(0)), half(half(half(0)))]);
+    assert!(prompts.iter().all(|prompt| prompt.messages.len() == all - prompt.left_out as usize));
+}
+
+#[tokio::test]
+async fn s2_081_a_summariser_is_shown_the_messages_as_the_passes_before_left_them() {
+    let model = Talker::with_windows(10_000, 10_000);
+    let shown = |_: &Chat, messages: &[Message]| {
+        let short = |message: &Message| Message::human(message.id().clone(), "Short. ".repeat(60));
+        messages.iter().map(short).collect()
+    };
+    let graph =
+        graph_with(Arc::clone(&model) as Arc<dyn ChatModel>, manager(), |compact| compact.shown(shown));
+    let state = talk(&graph, 0..4).await;
+    let prompt: SummaryPrompt = material(&model.asked(Purpose::Summarizer)[0]).unwrap();
+    assert!(prompt.messages.iter().all(|said| said.text.starts_with("Short.")), "{prompt:?}");
+    assert!(state.messages[0].text().starts_with("Question 0."), "the state has the whole messages");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use superstep_core::reducer::KeyedLog;
 use superstep_core::run::{EventKind, Graph, RunEvent};
 
 use super::*;
-use crate::message::{MessageLog, ToolMessage, ToolStatus};
+use crate::message::{MessageLog, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{Concurrency, ToolEffect, ToolEvent, ToolEventKind, TypedTool};
 
 #[derive(State, Clone, Debug, Default)]

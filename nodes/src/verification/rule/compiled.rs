@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::{Breach, Rule};
-use crate::prompt::without_fence;
+use crate::text::without_fence;
 use crate::value_schema::ValueSchema;
 use crate::verification::Submission;
 

@@ -12,12 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_nodes::__private::tls;
 use superstep_nodes::tool::{
-    InvalidInput, Permission, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
+    InvalidInput, Permission, PermissionMatcher, PermissionParts, ToolContext, ToolEffect, ToolFailure,
+    ToolOutput, Touch,
 };
 
 use super::exchange::Exchange;
 use super::hosts::{Hosts, HttpRuleError, PublicResolver, host as host_of};
 use crate::built_in::{BuiltIn, built_in};
+use crate::wildcard::fits;
 
 /// The tool `http_request`: asks a server of the public internet.
 ///
@@ -196,6 +198,35 @@ impl Default for HttpRequest {
     }
 }
 
+/// The call that rules are compared with, and the rule to offer for its host.
+struct HttpPart {
+    call: String,
+    host: String,
+    offer: String,
+}
+
+impl PermissionParts for HttpPart {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn fits(&self, _: usize, pattern: &str) -> bool {
+        match pattern.contains([' ', '/', ':']) || pattern == "*" {
+            true => fits(pattern, &self.call),
+            false => fits(pattern, &self.host),
+        }
+    }
+
+    fn touches(&self, pattern: &str) -> Touch {
+        if self.fits(0, pattern) { Touch::Yes } else { Touch::No }
+    }
+
+    /// Offers the method and the host. An address with a user name is not of this form, so nothing is offered for it.
+    fn offer(&self, _: usize) -> Option<String> {
+        fits(&self.offer, &self.call).then(|| self.offer.clone())
+    }
+}
+
 #[async_trait]
 impl BuiltIn for HttpRequest {
     type Input = HttpRequestInput;
@@ -214,11 +245,16 @@ impl BuiltIn for HttpRequest {
         format!("send the request {} {}", Method::from(input.method), input.url)
     }
 
-    /// A rule is about the method, a space and the address, where `*` is anything: `GET https://example.com/*`.
+    /// A rule is about the method, a space and the address, where `*` is anything: `GET https://example.com/*`; or
+    /// about a host, with any method: `api.example.com`, `*.example.com`.
     fn matcher(&self, input: &HttpRequestInput) -> Option<PermissionMatcher> {
         let url = Url::parse(&input.url).ok()?;
-        let call = format!("{} {url}", Method::from(input.method));
-        Some(PermissionMatcher::new(move |pattern| crate::wildcard::fits(pattern, &call)))
+        let method = Method::from(input.method);
+        Some(PermissionMatcher::of(HttpPart {
+            host: url.host_str()?.to_owned(),
+            offer: format!("{method} {}/*", url.origin().ascii_serialization()),
+            call: format!("{method} {url}"),
+        }))
     }
 
     fn permission(&self, input: &HttpRequestInput) -> Permission {

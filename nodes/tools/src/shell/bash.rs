@@ -12,13 +12,13 @@ use superstep_nodes::tool::{
     InvalidInput, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
 };
 
+use super::command_line::CommandLine;
 use super::confinement::{Confinement, Network, ProcessLimits, Sandbox};
 use super::process::{Order, in_words};
 use super::worker::{End, Report, run};
 use crate::Workspace;
 use crate::built_in::{BuiltIn, blocking, built_in};
 use crate::text_file::shortened;
-use crate::wildcard::fits;
 
 /// The tool `bash`: runs a command in the workspace.
 ///
@@ -46,6 +46,23 @@ use crate::wildcard::fits;
 /// memory and disk within its [limits](Self::limits), and from writing what others run later, such as hooks of git in
 /// the workspace. It sees which processes there are, with their command lines and limits. Before Linux 6.12 it may send
 /// signals to other processes of the user.
+///
+/// # Permission rules
+///
+/// A rule has a pattern, such as `cargo test*`, in which `*` stands for any text. It is compared with the parts of a
+/// command line, after quotes are removed and with one blank between words: with each command of pipelines, lists,
+/// loops, subshells and substitutions, with the command inside of `env`, `timeout`, `xargs`, `find -exec`,
+/// `sh -c '…'` and the like, with each redirection to a file (`> target/log`), and with each assignment of a variable
+/// that programs see (`RUST_LOG=debug`). A pattern that ends in ` *` fits the command without arguments, too.
+///
+/// - A rule that allows must cover each part, or several rules together. A file of the workspace that is read needs no
+///   rule; a redirection that may leave the workspace, or writes below `.git`, is covered by no pattern.
+/// - A rule that asks or denies applies if it is about any part, by the name of the program without its folder.
+/// - A part that is known only when the line runs, such as `$command` or `eval`, is covered by no pattern, and may be
+///   what any rule is about.
+///
+/// Rules save questions. They do not confine: a program that may run can start other programs, and another spelling of
+/// its options is another text. The sandbox is the fence.
 #[derive(Clone, Debug)]
 pub struct Bash {
     workspace: Workspace,
@@ -186,10 +203,9 @@ impl BuiltIn for Bash {
         format!("run the command {}", shortened(&input.command, 2_000))
     }
 
-    /// Returns true if a rule matches each command of this command line; `*` matches anything.
+    /// Compares rules with each command, redirection and assignment of the line; see [`Bash`].
     fn matcher(&self, input: &BashInput) -> Option<PermissionMatcher> {
-        let commands = simple_commands(&input.command)?;
-        Some(PermissionMatcher::new(move |pattern| commands.iter().all(|command| fits(pattern, command))))
+        Some(PermissionMatcher::of(CommandLine::parse(&input.command)))
     }
 
     fn time(&self, input: &BashInput) -> Duration {
@@ -248,17 +264,6 @@ fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
             Ok(ToolOutput::text(text).with_data(data))
         }
     }
-}
-
-/// Returns the commands of a command line, or `None` if they are not certain: with a substitution or a redirection to a
-/// file.
-fn simple_commands(line: &str) -> Option<Vec<String>> {
-    if line.contains(['$', '`', '<', '>', '(', ')', '{', '}', '\\', '#', '\'', '"']) {
-        return None;
-    }
-    let commands = line.split([';', '|', '&', '\n']).map(|command| command.trim().to_owned());
-    let commands: Vec<String> = commands.filter(|command| !command.is_empty()).collect();
-    (!commands.is_empty()).then_some(commands)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! Child processes inherit the confinement of the thread, so nothing has to be done between `fork` and `exec`.
 
 mod bash;
+mod command_line;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod confine;
 mod confinement;

@@ -175,11 +175,3 @@ async fn the_workspace_is_the_sessions_or_one_that_is_named() {
     let missing = Workspace::at(named.path().join("none")).unwrap_err().to_string();
     assert!(missing.starts_with("the workspace ") && missing.contains("cannot be opened: "), "{missing}");
 }
-
-#[test]
-fn a_rule_is_about_the_path_without_its_detours() {
-    let matcher = path_matcher("./src/x/../a.rs").unwrap();
-    assert!(matcher.matches("src/*.rs") && matcher.matches("**"));
-    assert!(!matcher.matches("*.rs") && !matcher.matches("src/x/**") && !matcher.matches("["));
-    assert!(path_matcher("../a").is_none() && path_matcher("/a").is_none());
-}

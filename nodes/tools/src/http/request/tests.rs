@@ -285,4 +285,7 @@ fn only_what_looks_is_said_to_change_nothing() {
     assert_eq!(tool.effect(&put), ToolEffect::Changes);
     assert!(tool.permission_matcher(&get).unwrap().matches("GET https://example.com/*"));
     assert!(!tool.permission_matcher(&put).unwrap().matches("GET *"));
+    let matcher = tool.permission_matcher(&get).unwrap();
+    assert!(matcher.matches("example.com") && matcher.matches("*") && !matcher.matches("*.example.com"));
+    assert_eq!(matcher.offer(0).as_deref(), Some("GET https://example.com/*"));
 }

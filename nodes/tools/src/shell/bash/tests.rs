@@ -445,7 +445,7 @@ fn a_rule_is_about_a_command_only_if_all_of_it_fits() {
     let tool = Bash::new(Workspace::of_session());
     let fits =
         |line: &str| tool.permission_matcher(&command(line)).is_some_and(|matcher| matcher.matches("git *"));
-    for line in ["git status", "git add . && git commit", "git log | git shortlog"] {
+    for line in ["git status", "git add . && git commit", "git log | git shortlog", "git \"a;b\""] {
         assert!(fits(line), "{line}");
     }
     for line in [
@@ -455,7 +455,6 @@ fn a_rule_is_about_a_command_only_if_all_of_it_fits() {
         "git log > x",
         "git $(rm x)",
         "git `rm x`",
-        "git \"a;b\"",
         "git <(rm x)",
         "rm x",
     ] {

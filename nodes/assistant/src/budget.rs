@@ -1,0 +1,285 @@
+//! Budgets: limits on tokens, money and time that no call may exceed.
+//!
+//! A call is sent only if the worst case of it fits: the tokens of its request, and the most tokens that its reply may
+//! have. A call that fits only with a shorter reply is sent with that limit of output tokens.
+//!
+//! ```text
+//! Limits ──┐
+//! Spent  ──┼──▶ Meter::may_call ──▶ the limit of output tokens, or Exceeded
+//! request ─┘
+//! ```
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep_nodes::model::{Ledger, Price, Prices};
+
+use crate::exit::Resource;
+
+/// The limits of a budget. A limit that is absent does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// The maximum number of tokens, read and written.
+    pub tokens: Option<u64>,
+    /// The maximum cost, in millionths of a US dollar.
+    pub micro_usd: Option<u64>,
+    /// The maximum time since the message of the user, in milliseconds.
+    pub time_ms: Option<u64>,
+}
+
+/// The resources that are used up or promised to sub-agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Spent {
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// Cost, in millionths of a US dollar.
+    pub micro_usd: u64,
+    /// Time since the message of the user, in milliseconds.
+    pub time_ms: u64,
+}
+
+/// The error of a call that could exceed a limit. It is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the budget does not allow another model call: its limit of {} is reached", name(*.0))]
+pub struct Exceeded(
+    /// The resource.
+    pub Resource,
+);
+
+/// The error of a limit on money for a model whose price is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the model `{model}` has no price, so a limit on money cannot be kept: give its price, or limit tokens"
+)]
+pub struct NoPrice {
+    /// The model.
+    pub model: String,
+}
+
+const fn name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Tokens => "tokens",
+        Resource::Money => "money",
+        Resource::Time => "time",
+    }
+}
+
+/// The smallest reply that is worth a call, in tokens.
+const LEAST_REPLY: u64 = 256;
+
+/// The share of a request by which its tokens are counted higher, one of so many: counts of another tokenizer than the
+/// model's are too low at times.
+const MARGIN: u64 = 8;
+
+impl Limits {
+    /// Returns `true` if there is no limit.
+    pub const fn is_none(&self) -> bool {
+        self.tokens.is_none() && self.micro_usd.is_none() && self.time_ms.is_none()
+    }
+
+    /// Limits the time.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Self {
+        self.time_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Returns the limits that remain after this was spent.
+    #[must_use]
+    pub fn after(&self, spent: &Spent) -> Self {
+        let left = |limit: Option<u64>, spent| limit.map(|limit| limit.saturating_sub(spent));
+        Self {
+            tokens: left(self.tokens, spent.tokens),
+            micro_usd: left(self.micro_usd, spent.micro_usd),
+            time_ms: left(self.time_ms, spent.time_ms),
+        }
+    }
+
+    /// Returns the limits of each of so many sub-agents that run at the same time: equal shares of tokens and money, and
+    /// the whole time. No share is above `most`, the limits of its own.
+    #[must_use]
+    pub fn share(&self, agents: u32, most: &Self) -> Self {
+        let share = |limit: Option<u64>| limit.map(|limit| limit / u64::from(agents.max(1)));
+        let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            tokens: least(share(self.tokens), most.tokens),
+            micro_usd: least(share(self.micro_usd), most.micro_usd),
+            time_ms: least(self.time_ms, most.time_ms),
+        }
+    }
+}
+
+/// A request whose call is to be paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// The model.
+    pub model: &'a str,
+    /// The tokens of the request, as they were counted.
+    pub input_tokens: u64,
+    /// The maximum number of tokens of the reply that the request asks for; `None` if it does not limit it.
+    pub max_output: Option<u32>,
+}
+
+/// Decides whether a call is within the limits.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    limits: Limits,
+    prices: Prices,
+}
+
+impl Meter {
+    /// Makes a meter of these limits and prices.
+    pub fn new(limits: Limits, prices: Prices) -> Self {
+        Self { limits, prices }
+    }
+
+    /// Returns the limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Checks that the cost of these models can be known, if money is limited.
+    ///
+    /// # Errors
+    /// Names the first model without a price.
+    pub fn check<'m>(&self, models: impl IntoIterator<Item = &'m str>) -> Result<(), NoPrice> {
+        if self.limits.micro_usd.is_none() {
+            return Ok(());
+        }
+        match models.into_iter().find(|model| self.prices.of(model).is_none()) {
+            Some(model) => Err(NoPrice { model: model.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the amounts that a session has spent: those of its calls, and the time.
+    pub fn spent(&self, ledger: &Ledger, time_ms: u64) -> Spent {
+        let (tokens, micro_usd) = (ledger.total().usage.total(), ledger.cost(&self.prices).micro_usd);
+        Spent { tokens, micro_usd, time_ms }
+    }
+
+    /// Decides on a call after this was spent. Returns the limit of output tokens with which it may be sent; `None` if
+    /// nothing limits it.
+    ///
+    /// # Errors
+    /// Names the resource of which not enough is left for the request and a short reply.
+    pub fn may_call(&self, spent: &Spent, call: Call<'_>) -> Result<Option<u32>, Exceeded> {
+        let left = self.limits.after(spent);
+        if left.time_ms == Some(0) {
+            return Err(Exceeded(Resource::Time));
+        }
+        let input = call.input_tokens.saturating_add(call.input_tokens.div_ceil(MARGIN));
+        let by_tokens = left.tokens.map(|left| left.saturating_sub(input));
+        if by_tokens.is_some_and(|output| output < LEAST_REPLY) {
+            return Err(Exceeded(Resource::Tokens));
+        }
+        let by_money = match left.micro_usd {
+            None => None,
+            Some(left) => {
+                let price = self.prices.of(call.model).ok_or(Exceeded(Resource::Money))?;
+                Some(affordable(&price, left, input))
+            }
+        };
+        if by_money.is_some_and(|output| output < LEAST_REPLY) {
+            return Err(Exceeded(Resource::Money));
+        }
+        let limits = [by_tokens, by_money, call.max_output.map(u64::from)];
+        let limit = limits.into_iter().flatten().min();
+        Ok(limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
+    }
+}
+
+/// Returns the number of output tokens that so much money pays for behind the request.
+fn affordable(price: &Price, micro_usd: u64, input: u64) -> u64 {
+    // Writing to a cache is the dearest way to read a token.
+    let read = price.input.max(price.cache_write.unwrap_or(0.0)).max(price.cache_read.unwrap_or(0.0));
+    let left = micro_usd as f64 - (input as f64 * read).ceil();
+    if left <= 0.0 {
+        return 0;
+    }
+    if price.output <= 0.0 {
+        return u64::MAX;
+    }
+    (left / price.output).floor() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use superstep_nodes::model::{ModelReply, Purpose, Usage};
+
+    use super::*;
+
+    fn prices() -> Prices {
+        Prices::none().with("m", Price { cache_write: Some(3.75), ..Price::per_million(3.0, 15.0) })
+    }
+
+    fn call(input_tokens: u64, max_output: Option<u32>) -> Call<'static> {
+        Call { model: "m", input_tokens, max_output }
+    }
+
+    #[test]
+    fn s2_010_167_a_call_that_could_exceed_a_limit_is_refused_or_shortened() {
+        let tokens = Meter::new(Limits { tokens: Some(10_000), ..Limits::default() }, prices());
+        let spent = |tokens| Spent { tokens, ..Spent::default() };
+        assert_eq!(tokens.may_call(&spent(0), call(800, None)), Ok(Some(9_100)));
+        assert_eq!(tokens.may_call(&spent(0), call(800, Some(500))), Ok(Some(500)));
+        assert_eq!(tokens.may_call(&spent(8_900), call(800, None)), Err(Exceeded(Resource::Tokens)));
+
+        let money = Meter::new(Limits { micro_usd: Some(20_000), ..Limits::default() }, prices());
+        let output = money.may_call(&Spent::default(), call(800, None)).unwrap().unwrap();
+        let worst = Usage { cache_write_tokens: 900, ..Usage::of(900, output.into()) };
+        assert!(prices().of("m").unwrap().micro_usd(&worst) <= 20_000);
+        let spent = Spent { micro_usd: 14_000, ..Spent::default() };
+        assert_eq!(money.may_call(&spent, call(800, None)), Err(Exceeded(Resource::Money)));
+
+        let time = Meter::new(Limits::default().time(Duration::from_secs(1)), prices());
+        let after = |time_ms| Spent { time_ms, ..Spent::default() };
+        assert_eq!(time.may_call(&after(999), call(800, None)), Ok(None));
+        assert_eq!(time.may_call(&after(1_000), call(800, None)), Err(Exceeded(Resource::Time)));
+    }
+
+    #[test]
+    fn a_limit_on_money_needs_a_price() {
+        let money = Meter::new(Limits { micro_usd: Some(1), ..Limits::default() }, prices());
+        assert_eq!(money.check(["m", "local"]), Err(NoPrice { model: "local".into() }));
+        let tokens = Meter::new(Limits { tokens: Some(1), ..Limits::default() }, prices());
+        assert_eq!(tokens.check(["local"]), Ok(()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        /// Sub-agents that call in any order, each within its share, never spend more than their parent has left.
+        #[test]
+        fn s2_184_shares_are_within_the_limits(
+            limit in 1_000_u64..1_000_000,
+            before in 0_u64..500_000,
+            calls in prop::collection::vec((0_u32..4, 1_u64..20_000), 0..200),
+        ) {
+            let limits = Limits { tokens: Some(limit), micro_usd: Some(limit * 5), time_ms: None };
+            let spent = Spent { tokens: before, micro_usd: before * 3, time_ms: 0 };
+            let share = limits.after(&spent).share(4, &Limits::default());
+            let meter = Meter::new(share, prices());
+            let mut ledgers = [const { Ledger::new() }; 4];
+            for (agent, input) in calls {
+                let ledger = &mut ledgers[agent as usize];
+                if let Ok(most) = meter.may_call(&meter.spent(ledger, 0), call(input, None)) {
+                    let usage = Usage::of(input, most.unwrap_or(u32::MAX).into());
+                    let reply = ModelReply::new("m", "x").with_usage(usage);
+                    superstep_core::reducer::Addend::try_add(ledger, Ledger::of(Purpose::Agent, &reply, 1)).unwrap();
+                }
+            }
+            let all: Vec<_> = ledgers.iter().map(|ledger| meter.spent(ledger, 0)).collect();
+            prop_assert!(before.min(limit) + all.iter().map(|spent| spent.tokens).sum::<u64>() <= limit);
+            let money: u64 = all.iter().map(|spent| spent.micro_usd).sum();
+            prop_assert!((before * 3).min(limit * 5) + money <= limit * 5);
+        }
+    }
+}

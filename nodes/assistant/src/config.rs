@@ -1,0 +1,195 @@
+//! The configuration of an assistant.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use superstep_nodes::compaction::ContextManager;
+use superstep_nodes::model::{ChatModel, Prices, Settings};
+use superstep_nodes::tool::{ExecutionPolicy, ToolRegistry};
+
+use crate::budget::{Limits, Meter, NoPrice};
+use crate::context::{ContextSettings, ContextWindow, ContextWindows};
+use crate::interrupts::Interrupts;
+use crate::recovery::RecoveryOptions;
+use crate::state::AssistantState;
+
+/// The configuration of an [`assistant`](crate::assistant()): a model, and what differs from the defaults.
+#[derive(Clone)]
+pub struct AssistantConfig {
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) small_model: Option<Arc<dyn ChatModel>>,
+    pub(crate) fallback: Option<Arc<dyn ChatModel>>,
+    pub(crate) tools: ToolRegistry,
+    pub(crate) policy: ExecutionPolicy,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) system: String,
+    pub(crate) settings: Settings,
+    pub(crate) recovery: RecoveryOptions,
+    pub(crate) compaction: ContextManager,
+    pub(crate) context: ContextSettings,
+    pub(crate) windows: ContextWindows,
+    pub(crate) max_turns: NonZeroU32,
+    pub(crate) meter: Meter,
+    pub(crate) interrupts: Interrupts,
+}
+
+const INSTRUCTIONS: &str = "You work on requests of a user, step by step, with the tools that you are given. Look before you \
+    change something. If a tool fails, read why and try another way. When the work is done, say what you did and how you know \
+    that it works. If you cannot do it, say so and why.";
+
+/// The default for the size of a compacted conversation, in tokens.
+const COMPACTED: u64 = 20_000;
+
+/// The default for the maximum number of turns.
+const MAX_TURNS: NonZeroU32 = NonZeroU32::new(200).expect("200 is not zero");
+
+impl AssistantConfig {
+    /// Takes a model, and the defaults for everything else: no tools, and at most 200 turns for a message.
+    pub fn new(model: impl ChatModel) -> Self {
+        Self {
+            model: Arc::new(model),
+            small_model: None,
+            fallback: None,
+            tools: ToolRegistry::new(),
+            policy: ExecutionPolicy::default(),
+            workspace: None,
+            system: INSTRUCTIONS.to_owned(),
+            settings: Settings::default(),
+            recovery: RecoveryOptions::default(),
+            compaction: ContextManager::new().target(COMPACTED),
+            context: ContextSettings::default(),
+            windows: ContextWindows::published(),
+            max_turns: MAX_TURNS,
+            meter: Meter::default(),
+            interrupts: Interrupts::default(),
+        }
+    }
+
+    /// Uses another model for summaries.
+    #[must_use]
+    pub fn small_model(mut self, model: impl ChatModel) -> Self {
+        self.small_model = Some(Arc::new(model));
+        self
+    }
+
+    /// Switches to this model for the rest of the session if the first one stays unavailable.
+    #[must_use]
+    pub fn fallback(mut self, model: impl ChatModel) -> Self {
+        self.fallback = Some(Arc::new(model));
+        self
+    }
+
+    /// Gives the model tools.
+    #[must_use]
+    pub fn tools(mut self, tools: ToolRegistry) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Runs calls of tools as this policy allows.
+    #[must_use]
+    pub fn policy(mut self, policy: ExecutionPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the folder that the tools work in.
+    #[must_use]
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
+        self
+    }
+
+    /// Replaces the standing instructions.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = instructions.into();
+        self
+    }
+
+    /// Sets how the model is to answer.
+    #[must_use]
+    pub fn model_settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets the limits of recovery from failed model calls.
+    #[must_use]
+    pub fn recovery(mut self, options: RecoveryOptions) -> Self {
+        self.recovery = options;
+        self
+    }
+
+    /// Sets what models are shown of a conversation, and from which size it is compacted.
+    #[must_use]
+    pub fn context(mut self, context: ContextSettings) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Sets what stays of a compacted conversation: its size, its last messages and the pinned ones. The size from which
+    /// it is compacted is that of the [context settings](Self::context).
+    #[must_use]
+    pub fn compaction(mut self, compaction: ContextManager) -> Self {
+        self.compaction = compaction;
+        self
+    }
+
+    /// Sets the context windows of models, instead of the [published](ContextWindows::published) ones.
+    #[must_use]
+    pub fn windows(mut self, windows: ContextWindows) -> Self {
+        self.windows = windows;
+        self
+    }
+
+    /// Sets the maximum number of replies of the model to one message of the user.
+    #[must_use]
+    pub fn max_turns(mut self, turns: NonZeroU32) -> Self {
+        self.max_turns = turns;
+        self
+    }
+
+    /// Limits what a session may spend, at these prices. A call that could exceed a limit is not sent. A limit on money
+    /// needs the price of each model.
+    #[must_use]
+    pub fn budget(mut self, limits: Limits, prices: Prices) -> Self {
+        self.meter = Meter::new(limits, prices);
+        self
+    }
+
+    /// Lets these handles stop a turn.
+    #[must_use]
+    pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
+        self.interrupts = interrupts;
+        self
+    }
+
+    /// Checks that the budget can be kept.
+    pub(crate) fn check(&self) -> Result<(), NoPrice> {
+        let others = [&self.fallback, &self.small_model].into_iter().flatten();
+        self.meter.check([&self.model].into_iter().chain(others).map(|model| model.name()))
+    }
+
+    /// Returns the context window of the model for the work; `None` if it is not known.
+    pub(crate) fn window(&self, state: &AssistantState) -> Option<ContextWindow> {
+        let model = self.model_of(state.recovery.switched_model).name();
+        state.windows.of(model).or_else(|| self.windows.of(model))
+    }
+
+    /// Returns the model for the work, by whether the fallback has taken over.
+    pub(crate) fn model_of(&self, switched: bool) -> &Arc<dyn ChatModel> {
+        self.fallback.as_ref().filter(|_| switched).unwrap_or(&self.model)
+    }
+}
+
+impl fmt::Debug for AssistantConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AssistantConfig")
+            .field("model", &self.model.name())
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}

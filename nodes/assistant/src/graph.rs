@@ -1,0 +1,146 @@
+//! The wiring of an assistant.
+
+use std::sync::Arc;
+
+use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, to};
+use superstep_core::node::NoInput;
+use superstep_core::run::Graph;
+use superstep_core::state::State;
+
+use crate::budget::NoPrice;
+use crate::config::AssistantConfig;
+use crate::node::{
+    Compact, Finish, FinishNext, Gate, GateNext, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext,
+};
+use crate::state::AssistantState;
+
+/// Makes the graph of an assistant: an agent that works on a message of the user with tools, turn by turn, recovers from
+/// failures, and ends with an [`Exit`](crate::exit::Exit).
+///
+/// ```text
+///                        ┌──────────── tools ◀──────────┐ calls
+///                        ▼                              │
+/// START ─────────────▶ gate ────────────▶ turn ─────────┼── no calls ──▶ finish ──▶ END
+///                        │               ▲ │ ▲          │                  │
+///                       END   ┌──────────┘ │ │          │ failed           └─ objected ──▶ gate
+///            limit of turns   │   too long │ │          ▼
+///                          compact ◀───────┘ └────── recover ──▶ END
+///                             ▲    wait, other model,   │    nothing helps
+///                             │    more output          │
+///                             └───── once ──────────────┘
+/// ```
+///
+/// | node | asks a model | writes |
+/// |---|---|---|
+/// | `gate` | – | the message of the user; the exit, if the limit of turns is reached |
+/// | `turn` | for the next step | its message, the records of the [passes](crate::context), or the failure |
+/// | `compact` | for a summary | a compaction |
+/// | `recover` | – | the counters of recovery; the exit, if nothing helps |
+/// | `tools` | – | an answer for each call |
+/// | `finish` | – | the exit |
+///
+/// The run finishes also where the work fails: `exit` says how it ended, and the next message continues the session. Each
+/// call of a model and of a tool is an effect, so a resumed run makes none again that has ended.
+///
+/// # Errors
+/// Fails if money is limited and the price of a model is not known.
+///
+/// ```
+/// use superstep_assistant::exit::Exit;
+/// use superstep_assistant::{AssistantConfig, AssistantState, assistant};
+/// use superstep_nodes::model::Scripted;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let graph = assistant(AssistantConfig::new(Scripted::new().say("Four.")))?;
+/// let state = graph.run(AssistantState::ask("What is two and two?")).await?.finished()?;
+/// assert_eq!((state.response().as_str(), state.exit), ("Four.", Some(Exit::Completed)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, AssistantError> {
+    config.check()?;
+    // The limit of turns comes first: a turn with tools takes 3 supersteps, and recovery some 30 for a message.
+    let supersteps = u64::from(config.max_turns.get()) * 4 + 64;
+    Ok(AssistantGraph::<()>::new(config).graph.compile()?.recursion_limit(supersteps))
+}
+
+/// The error of a configuration of which no assistant can be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssistantError {
+    /// The limit on money cannot be kept. Give the price of the model, or limit tokens.
+    #[error(transparent)]
+    NoPrice(#[from] NoPrice),
+    /// The graph does not compile. This wiring always does.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// An [`assistant`] graph before it is compiled, to be extended.
+#[derive(Debug)]
+pub struct AssistantGraph<C = ()> {
+    /// The graph, completely wired.
+    pub graph: StateGraph<AssistantState, C>,
+    /// The node `gate`.
+    pub gate: NodeRef<NoInput, GateNext>,
+    /// The node `compact`.
+    pub compact: NodeRef<NoInput, ()>,
+    /// The node `turn`.
+    pub turn: NodeRef<NoInput, TurnNext>,
+    /// The node `recover`.
+    pub recover: NodeRef<NoInput, RecoverNext>,
+    /// The node `tools`.
+    pub tools: NodeRef<NoInput, ToolsNext>,
+    /// The node `finish`.
+    pub finish: NodeRef<NoInput, FinishNext>,
+}
+
+impl<C: Send + Sync + 'static> AssistantGraph<C> {
+    /// The name of the graph, which threads remember.
+    pub const NAME: &'static str = "assistant";
+
+    /// Makes the nodes and wires them.
+    pub fn new(config: AssistantConfig) -> Self {
+        let config = Arc::new(config);
+        let mut graph =
+            StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
+        let gate = graph.node("gate", Gate::new(&config));
+        let compact = graph.node("compact", Compact::new(&config));
+        let turn = graph.node("turn", Turn::new(&config));
+        let recover = graph.node("recover", Recover::new(&config));
+        let tools = graph.node("tools", Tools::new(&config));
+        let finish = graph.node("finish", Finish::new(&config));
+
+        graph.edge(START, gate);
+        graph.route(gate, move |next| match next {
+            GateNext::Turn => to(turn),
+            GateNext::Stop => END,
+        });
+        graph.edge(compact, turn);
+        graph.route(turn, move |next| match next {
+            TurnNext::Calls => to(tools),
+            TurnNext::Compact => to(compact),
+            TurnNext::Again => to(turn),
+            TurnNext::Done => to(finish),
+            TurnNext::Failed => to(recover),
+            TurnNext::Stopped => END,
+        });
+        graph.route(recover, move |next| match next {
+            RecoverNext::Turn => to(turn),
+            RecoverNext::Compact => to(compact),
+            RecoverNext::Stop => END,
+        });
+        graph.route(tools, move |next| match next {
+            ToolsNext::Gate => to(gate),
+            ToolsNext::Stopped => END,
+        });
+        graph.route(finish, move |next| match next {
+            FinishNext::End => END,
+            FinishNext::Gate => to(gate),
+        });
+        Self { graph, gate, compact, turn, recover, tools, finish }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! A production agent: it asks where it must, stays within its permissions, its context and its budget, and can be
+//! stopped, resumed and taken back at any step.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`assistant()`], [`AssistantConfig`], [`AssistantState`] | the graph, its configuration and its state |
+//! | [`budget`] | limits on tokens, money and time |
+//! | [`context`] | the part of a conversation that a model is shown |
+//! | [`exit`] | the conditions under which the loop ends or continues |
+//! | [`permission`] | which calls of tools are allowed, denied or asked about, and why |
+//! | [`recovery`] | the next step after a failed model call, as a pure function |
+//! | [`node`] | the routes of the nodes |
+//! | [`snapshot`] | the files of a folder by content: rewind, redo and fork with files |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+// The derives name the framework `superstep`, as users do.
+extern crate superstep_core as superstep;
+
+pub mod budget;
+mod config;
+pub mod context;
+pub mod exit;
+mod graph;
+mod interrupts;
+pub mod node;
+pub mod permission;
+pub mod recovery;
+pub mod snapshot;
+mod state;
+
+pub use config::AssistantConfig;
+pub use graph::{AssistantError, AssistantGraph, assistant};
+pub use interrupts::Interrupts;
+pub use state::{AssistantState, AssistantStateUpdate, TurnFailure};

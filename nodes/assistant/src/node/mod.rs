@@ -1,0 +1,21 @@
+//! The nodes of an assistant, one in each file with its route.
+
+mod blobs;
+mod compact;
+mod finish;
+mod gate;
+mod recover;
+mod tools;
+mod turn;
+
+pub(crate) use compact::Compact;
+pub(crate) use finish::Finish;
+pub use finish::FinishNext;
+pub(crate) use gate::Gate;
+pub use gate::GateNext;
+pub(crate) use recover::Recover;
+pub use recover::RecoverNext;
+pub(crate) use tools::Tools;
+pub use tools::ToolsNext;
+pub(crate) use turn::Turn;
+pub use turn::TurnNext;

@@ -1,0 +1,192 @@
+//! The node that calls the model.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use superstep_core::error::NodeError;
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::reducer::{LogEdit, LogWrite};
+use superstep_core::route::Route;
+use superstep_nodes::__private::{ModelCalls, skipped};
+use superstep_nodes::message::Message;
+use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
+
+use super::blobs::store;
+use super::gate::now_ms;
+use crate::budget::{Call, Exceeded};
+use crate::config::AssistantConfig;
+use crate::context::{Anchor, AutoDecision, Snip, prepare};
+use crate::exit::{Exit, Transition};
+use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
+
+/// The node that calls the model for the next step of the work.
+pub(crate) struct Turn {
+    config: Arc<AssistantConfig>,
+}
+
+/// The next step after `turn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnNext {
+    /// The model asks for tools.
+    Calls,
+    /// The provider paused the reply, which the model is called again to continue.
+    Again,
+    /// The conversation is too long, and is compacted first.
+    Compact,
+    /// The model responded without asking for tools.
+    Done,
+    /// The call failed, or a limit cut the reply off.
+    Failed,
+    /// The run ends: the turn was stopped, or no request may be sent. The exit says which.
+    Stopped,
+}
+
+/// The answer to the calls of a reply that was stopped.
+const STOPPED: &str = "Not run: the user stopped the turn.";
+
+impl Turn {
+    pub(crate) fn new(config: &Arc<AssistantConfig>) -> Self {
+        Self { config: Arc::clone(config) }
+    }
+
+    /// Makes the request without its messages.
+    fn request(&self, state: &AssistantState) -> ModelRequest {
+        let mut request = ModelRequest::new(Purpose::Agent, Vec::new()).with_tools(self.config.tools.specs());
+        request.system = Some(self.config.system.clone());
+        request.settings.clone_from(&self.config.settings);
+        request.settings.max_output_tokens = state.recovery.max_output.or(request.settings.max_output_tokens);
+        request.continues = state.transition == Some(Transition::Paused);
+        request
+    }
+
+    async fn visit(
+        &self,
+        state: &AssistantState,
+        calls: &ModelCalls,
+        now_ms: Option<u64>,
+    ) -> Result<Output<AssistantState, TurnNext>, NodeError> {
+        let mut request = self.request(state);
+        let overhead = self.config.context.counter.request(&request);
+        let history = state.history(overhead);
+        let prepared = prepare(&history, self.config.window(state), &self.config.context);
+        match prepared.auto {
+            AutoDecision::Send | AutoDecision::UnknownWindow => {}
+            AutoDecision::Compact => return Ok(Output { update: None, route: TurnNext::Compact }),
+            AutoDecision::Block => {
+                return Ok(ended(Exit::BlockingLimit));
+            }
+        }
+        let model = self.config.model_of(state.recovery.switched_model);
+        let meter = &self.config.meter;
+        let time_ms = now_ms.unwrap_or(0).saturating_sub(state.began_ms.unwrap_or(0));
+        let max_output = request.settings.max_output_tokens;
+        let call = Call { model: model.name(), input_tokens: prepared.tokens, max_output };
+        match meter.may_call(&meter.spent(&state.ledger, time_ms), call) {
+            Ok(max_output) => request.settings.max_output_tokens = max_output,
+            Err(Exceeded(resource)) => return Ok(ended(Exit::BudgetExceeded(resource))),
+        }
+        let mut update = AssistantState::update().trims(prepared.trims);
+        if let Some(snip) = prepared.snip {
+            update = snipped(state, update, snip);
+        }
+        store(&self.config, calls, prepared.blobs).await?;
+        request.messages = prepared.view.into_conversation();
+        let answered = calls.try_ask(model, request, calls.message_id()).await?;
+        let update = update.ledger(calls.made());
+        let (update, route) = match answered {
+            Ok(reply) => {
+                let anchor = Anchor::new(calls.message_id(), &reply.usage, prepared.records);
+                self.replied(state, calls, reply, update.set_anchor(anchor))
+            }
+            Err(error) => {
+                let learnt = state.windows.learn(model.name(), &error.failure());
+                let update = update.set_failure(Some(TurnFailure::Failed(error)));
+                (learnt.into_iter().fold(update, |update, windows| update.windows(windows)), TurnNext::Failed)
+            }
+        };
+        Ok(Output { update: Some(update), route })
+    }
+
+    /// Takes a reply.
+    fn replied(
+        &self,
+        state: &AssistantState,
+        calls: &ModelCalls,
+        reply: ModelReply,
+        update: AssistantStateUpdate,
+    ) -> (AssistantStateUpdate, TurnNext) {
+        let (stop, is_paused) = (reply.stop.clone(), reply.is_paused());
+        let said = reply.into_message(calls.message_id());
+        let update = update.set_stop(Some(stop.clone()));
+        if stop.failure().is_some() {
+            let failure = TurnFailure::CutOff { reply: said, stop };
+            return (update.set_failure(Some(failure)), TurnNext::Failed);
+        }
+        let update = update.turn_count(state.turn_count.saturating_add(1));
+        if stop == StopReason::Interrupted {
+            let answers = skipped(&said, 0, STOPPED, |position| calls.message_id_of(position));
+            let update =
+                update.messages(std::iter::once(said.into()).chain(answers).collect::<Vec<Message>>());
+            return (update.set_exit(Some(Exit::AbortedStreaming)), TurnNext::Stopped);
+        }
+        let mut recovery = state.recovery.clone();
+        recovery.after_reply();
+        let update = update.recovery(recovery);
+        let route = match (is_paused, said.tool_calls.is_empty()) {
+            (true, _) => TurnNext::Again,
+            (false, false) => TurnNext::Calls,
+            (false, true) => TurnNext::Done,
+        };
+        let update = update.messages([Message::from(said)]);
+        match route {
+            TurnNext::Again => (update.set_transition(Some(Transition::Paused)), route),
+            _ => (update, route),
+        }
+    }
+}
+
+/// Ends the run without a request.
+fn ended(exit: Exit) -> Output<AssistantState, TurnNext> {
+    Output { update: Some(AssistantState::update().set_exit(Some(exit))), route: TurnNext::Stopped }
+}
+
+/// Takes the oldest messages out of the state.
+fn snipped(state: &AssistantState, update: AssistantStateUpdate, snip: Snip) -> AssistantStateUpdate {
+    // The marker is to be the first message, so all are written again.
+    let removed = state.messages.iter().map(|message| LogEdit::Remove(message.id().to_string()));
+    let kept = snip.messages.into_iter().map(LogEdit::Put);
+    update
+        .messages(LogWrite(removed.chain(kept).collect()))
+        .compactions(LogWrite::remove(snip.compactions))
+        .trims(LogWrite::remove(snip.trims))
+}
+
+impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
+    type Output = Result<Output<AssistantState, TurnNext>, NodeError>;
+
+    async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
+        let state = Arc::clone(task.state());
+        let stop = self.config.interrupts.of(&task.extract());
+        let calls = ModelCalls::of(&task).interrupted_by(stop);
+        let now_ms = now_ms(&self.config, &task.extract()).await;
+        drop(task);
+        self.visit(&state, &calls, now_ms).await
+    }
+
+    fn describe(&self, node: &mut NodeDescription) {
+        <Effects as FromTask<AssistantState, C>>::describe(node, 0);
+        node.writes_field(AssistantState::MESSAGES.id());
+        node.writes_field(AssistantState::LEDGER.id());
+        node.writes_field(AssistantState::WINDOWS.id());
+        node.writes_field(AssistantState::ANCHOR.id());
+        node.writes_field(AssistantState::COMPACTIONS.id());
+        node.writes_field(AssistantState::TRIMS.id());
+        node.writes_field(AssistantState::TURN_COUNT.id());
+        node.writes_field(AssistantState::RECOVERY.id());
+        node.writes_field(AssistantState::FAILURE.id());
+        node.writes_field(AssistantState::TRANSITION.id());
+        node.writes_field(AssistantState::STOP.id());
+        node.writes_field(AssistantState::EXIT.id());
+    }
+}

@@ -1,0 +1,114 @@
+//! The state of an assistant.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep_core::reducer::{KeyedLog, Sum};
+use superstep_core::state::State;
+use superstep_nodes::compaction::Compaction;
+use superstep_nodes::message::{AiMessage, Message, MessageLog};
+use superstep_nodes::model::{Ledger, ModelError, ModelFailure, StopReason};
+
+use crate::context::{Anchor, AutoCompact, ContextWindows, History, Trim};
+use crate::exit::{Exit, Transition};
+use crate::recovery::Recovery;
+
+/// The state of an [`assistant`](crate::assistant()) graph.
+///
+/// A thread is a session. Each run with an input made by [`ask`](Self::ask) works on one message of the user; it ends
+/// with an [`Exit`] in `exit`, and the next message continues the session.
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AssistantState {
+    /// The conversation.
+    #[reducer(KeyedLog)]
+    pub messages: MessageLog,
+    /// The compactions of the conversation, for the parts that models are no longer shown.
+    #[reducer(KeyedLog)]
+    pub compactions: Vec<Compaction>,
+    /// The decisions on the form in which models are shown messages.
+    #[reducer(KeyedLog)]
+    pub trims: Vec<Trim>,
+    /// The model calls of the session.
+    #[reducer(Sum)]
+    pub ledger: Ledger,
+    /// The message of the user that the next visit of `gate` appends.
+    pub request: Option<String>,
+    /// The time of this message of the user, in milliseconds of Unix time; only where time is limited.
+    pub began_ms: Option<u64>,
+    /// The number of replies of the model to this message of the user.
+    pub turn_count: u32,
+    /// The attempts at recovery so far.
+    pub recovery: Recovery,
+    /// The tokens of the last request and its reply.
+    pub anchor: Option<Anchor>,
+    /// The attempts at compaction so far.
+    pub auto_compact: AutoCompact,
+    /// The context windows that providers stated in errors.
+    pub windows: ContextWindows,
+    /// The failure that `recover` works on; after the run, the one that ended it.
+    pub failure: Option<TurnFailure>,
+    /// The reason for which the loop called the model again.
+    pub transition: Option<Transition>,
+    /// The stop reason of the last reply.
+    pub stop: Option<StopReason>,
+    /// The reason for which the run ended.
+    pub exit: Option<Exit>,
+}
+
+/// The failure of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnFailure {
+    /// The model call failed.
+    Failed(#[schemars(with = "serde_json::Value")] ModelError),
+    /// A limit cut the reply off.
+    CutOff {
+        /// The part that came.
+        reply: AiMessage,
+        /// The limit.
+        stop: StopReason,
+    },
+}
+
+impl TurnFailure {
+    /// Returns the kind of the failure.
+    pub fn kind(&self) -> ModelFailure {
+        match self {
+            Self::Failed(error) => error.failure(),
+            Self::CutOff { stop, .. } => stop.failure().unwrap_or(ModelFailure::Truncated),
+        }
+    }
+}
+
+impl AssistantState {
+    /// Returns the input that gives the assistant a message of the user, on a new thread or in a session.
+    pub fn ask(request: impl Into<String>) -> AssistantStateUpdate {
+        Self::update()
+            .set_request(Some(request.into()))
+            .turn_count(0)
+            .set_failure(None)
+            .set_transition(None)
+            .set_stop(None)
+            .set_exit(None)
+    }
+
+    /// Returns the conversation for the passes; `overhead` is the number of tokens of a request beside its messages.
+    pub(crate) fn history(&self, overhead: u64) -> History<'_> {
+        History {
+            messages: &self.messages,
+            compactions: &self.compactions,
+            trims: &self.trims,
+            anchor: self.anchor.as_ref(),
+            attachments: &[],
+            overhead,
+            auto: self.auto_compact,
+            turn: self.turn_count,
+        }
+    }
+
+    /// Returns the text of the last reply; empty before the first one.
+    pub fn response(&self) -> String {
+        let said = self.messages.iter().rev().find(|message| matches!(message, Message::Ai(_)));
+        said.map(|message| message.text().into_owned()).unwrap_or_default()
+    }
+}
