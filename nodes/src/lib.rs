@@ -53,8 +53,10 @@ pub use decisions::{Evaluation, NextAction, Ranking, RoutingDecision};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::blocking::blocking;
-    pub use crate::message::open_calls;
-    pub use crate::node::{ModelCalls, ToolRunner, ToolTask, skipped};
+    pub use crate::message::pairing::open_calls;
+    pub use crate::node::agent::skipped;
+    pub use crate::node::model_calls::ModelCalls;
+    pub use crate::node::tool_runner::{ToolRunner, ToolTask};
     pub use crate::picture::media_type;
     pub use crate::redact::redact;
     pub use crate::text::{identifiers, is_code, parts, statements, stem, units, words};

@@ -36,7 +36,7 @@ mod kinds;
 mod log;
 #[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod message;
-mod pairing;
+pub(crate) mod pairing;
 mod part;
 
 pub use content::Content;
@@ -44,7 +44,6 @@ pub use conversation::{Conversation, NO_RESULT};
 pub use kinds::{AiMessage, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage, ToolStatus};
 pub use log::MessageLog;
 pub use message::Message;
-#[doc(hidden)]
-pub use pairing::open_calls;
+pub(crate) use pairing::open_calls;
 pub use pairing::unanswered_tool_calls;
 pub use part::{Detail, Image, ImageSource, Native, Origin, Part, Thinking};

@@ -41,7 +41,7 @@
 //! [`AgentCallbacks`] and
 //! [`AgentEvent`] pick what an agent says and calls.
 
-mod agent;
+pub(crate) mod agent;
 mod agent_callbacks;
 mod agent_event;
 mod compact;
@@ -51,13 +51,13 @@ mod evaluator;
 mod events;
 mod fields;
 mod judge;
-mod model_calls;
+pub(crate) mod model_calls;
 mod ranker;
 mod refine;
 mod router;
 mod streaming;
 mod tally;
-mod tool_runner;
+pub(crate) mod tool_runner;
 mod tool_sessions;
 mod tools;
 mod turn_judgements;
@@ -81,10 +81,3 @@ pub use tools::Tools;
 pub use turn_judgements::{TurnEvaluation, TurnRanking, Unjudged};
 pub use use_tools::{UseTools, UseToolsNext};
 pub use verify::{Verify, VerifyNext};
-
-#[doc(hidden)]
-pub use self::{
-    agent::skipped,
-    model_calls::ModelCalls,
-    tool_runner::{ToolRunner, ToolTask},
-};
