@@ -81,7 +81,7 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 11] = [
         "node",
         &["budget", "config", "context", "exit", "interrupts", "permission", "recovery", "snapshot", "state"],
     ),
-    ("graph", &["config", "node", "state"]),
+    ("graph", &["budget", "config", "node", "state"]),
 ];
 
 pub(crate) fn root() -> PathBuf {
