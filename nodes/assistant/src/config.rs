@@ -5,13 +5,18 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use superstep_nodes::__private::ToolRunner;
 use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::model::{ChatModel, Prices, Settings};
-use superstep_nodes::tool::{ExecutionPolicy, ToolRegistry};
+use superstep_nodes::tool::{
+    ExecutionPolicy, PermissionDecision, PermissionPolicy, PermissionRequest, ToolRegistry,
+};
 
 use crate::budget::{Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::interrupts::Interrupts;
+use crate::permission::Permissions;
 use crate::recovery::RecoveryOptions;
 use crate::state::AssistantState;
 
@@ -31,6 +36,7 @@ pub struct AssistantConfig {
     pub(crate) context: ContextSettings,
     pub(crate) windows: ContextWindows,
     pub(crate) max_turns: NonZeroU32,
+    pub(crate) permissions: Permissions,
     pub(crate) meter: Meter,
     pub(crate) interrupts: Interrupts,
 }
@@ -62,6 +68,7 @@ impl AssistantConfig {
             context: ContextSettings::default(),
             windows: ContextWindows::published(),
             max_turns: MAX_TURNS,
+            permissions: Permissions::new(),
             meter: Meter::default(),
             interrupts: Interrupts::default(),
         }
@@ -152,6 +159,15 @@ impl AssistantConfig {
         self
     }
 
+    /// Sets the rules by which calls of tools are allowed, denied or asked about. By default a person is asked about
+    /// calls that are not read-only: the run pauses with a [`PermissionQuestion`](crate::permission::PermissionQuestion),
+    /// for which the graph needs a checkpointer.
+    #[must_use]
+    pub fn permissions(mut self, permissions: Permissions) -> Self {
+        self.permissions = permissions;
+        self
+    }
+
     /// Limits what a session may spend, at these prices. A call that could exceed a limit is not sent. A limit on money
     /// needs the price of each model.
     #[must_use]
@@ -165,6 +181,17 @@ impl AssistantConfig {
     pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
         self.interrupts = interrupts;
         self
+    }
+
+    /// Returns the runner of the tools that rules do not hide. What it runs is authorized.
+    pub(crate) fn runner(&self) -> ToolRunner {
+        let tools = self.permissions.assemble(self.tools.clone()).permissions(Authorized);
+        let mut runner = ToolRunner::new(tools);
+        runner.set_policy(self.policy);
+        if let Some(folder) = &self.workspace {
+            runner.set_workspace(folder.clone());
+        }
+        runner
     }
 
     /// Checks that the budget can be kept.
@@ -182,6 +209,16 @@ impl AssistantConfig {
     /// Returns the model for the work, by whether the fallback has taken over.
     pub(crate) fn model_of(&self, switched: bool) -> &Arc<dyn ChatModel> {
         self.fallback.as_ref().filter(|_| switched).unwrap_or(&self.model)
+    }
+}
+
+/// The policy of calls on which `authorize` has decided. A tool may still deny them.
+struct Authorized;
+
+#[async_trait]
+impl PermissionPolicy for Authorized {
+    async fn decide(&self, _: PermissionRequest<'_>) -> PermissionDecision {
+        PermissionDecision::Allow
     }
 }
 

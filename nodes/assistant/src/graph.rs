@@ -10,7 +10,8 @@ use superstep_core::state::State;
 use crate::budget::NoPrice;
 use crate::config::AssistantConfig;
 use crate::node::{
-    Compact, Finish, FinishNext, Gate, GateNext, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext,
+    Authorize, AuthorizeNext, Compact, Finish, FinishNext, Gate, GateNext, Recover, RecoverNext, Tools,
+    ToolsNext, Turn, TurnNext,
 };
 use crate::state::AssistantState;
 
@@ -18,7 +19,7 @@ use crate::state::AssistantState;
 /// failures, and ends with an [`Exit`](crate::exit::Exit).
 ///
 /// ```text
-///                        ┌──────────── tools ◀──────────┐ calls
+///                        ┌─ tools ◀── authorize ◀───────┐ calls
 ///                        ▼                              │
 /// START ─────────────▶ gate ────────────▶ turn ─────────┼── no calls ──▶ finish ──▶ END
 ///                        │               ▲ │ ▲          │                  │
@@ -36,6 +37,7 @@ use crate::state::AssistantState;
 /// | `turn` | for the next step | its message, the records of the [passes](crate::context), or the failure |
 /// | `compact` | for a summary | a compaction |
 /// | `recover` | – | the counters of recovery; the exit, if nothing helps |
+/// | `authorize` | mode `auto`: whether a call may be made | decisions, grants, an answer for each denied call |
 /// | `tools` | – | an answer for each call |
 /// | `finish` | – | the exit |
 ///
@@ -59,8 +61,8 @@ use crate::state::AssistantState;
 /// ```
 pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, AssistantError> {
     config.check()?;
-    // The limit of turns comes first: a turn with tools takes 3 supersteps, and recovery some 30 for a message.
-    let supersteps = u64::from(config.max_turns.get()) * 4 + 64;
+    // The limit of turns comes first: a turn with tools takes 4 supersteps, and recovery some 30 for a message.
+    let supersteps = u64::from(config.max_turns.get()) * 5 + 64;
     Ok(AssistantGraph::<()>::new(config).graph.compile()?.recursion_limit(supersteps))
 }
 
@@ -89,6 +91,8 @@ pub struct AssistantGraph<C = ()> {
     pub turn: NodeRef<NoInput, TurnNext>,
     /// The node `recover`.
     pub recover: NodeRef<NoInput, RecoverNext>,
+    /// The node `authorize`.
+    pub authorize: NodeRef<NoInput, AuthorizeNext>,
     /// The node `tools`.
     pub tools: NodeRef<NoInput, ToolsNext>,
     /// The node `finish`.
@@ -108,7 +112,9 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         let compact = graph.node("compact", Compact::new(&config));
         let turn = graph.node("turn", Turn::new(&config));
         let recover = graph.node("recover", Recover::new(&config));
-        let tools = graph.node("tools", Tools::new(&config));
+        let runner = config.runner();
+        let authorize = graph.node("authorize", Authorize::new(&config, &runner));
+        let tools = graph.node("tools", Tools::new(&config, &runner));
         let finish = graph.node("finish", Finish::new(&config));
 
         graph.edge(START, gate);
@@ -118,7 +124,7 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         });
         graph.edge(compact, turn);
         graph.route(turn, move |next| match next {
-            TurnNext::Calls => to(tools),
+            TurnNext::Calls => to(authorize),
             TurnNext::Compact => to(compact),
             TurnNext::Again => to(turn),
             TurnNext::Done => to(finish),
@@ -130,6 +136,10 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
             RecoverNext::Compact => to(compact),
             RecoverNext::Stop => END,
         });
+        graph.route(authorize, move |next| match next {
+            AuthorizeNext::Run => to(tools),
+            AuthorizeNext::Gate => to(gate),
+        });
         graph.route(tools, move |next| match next {
             ToolsNext::Gate => to(gate),
             ToolsNext::Stopped => END,
@@ -138,7 +148,7 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
             FinishNext::End => END,
             FinishNext::Gate => to(gate),
         });
-        Self { graph, gate, compact, turn, recover, tools, finish }
+        Self { graph, gate, compact, turn, recover, authorize, tools, finish }
     }
 }
 

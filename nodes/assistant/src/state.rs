@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use superstep_core::reducer::{KeyedLog, Sum};
+use superstep_core::reducer::{Append, KeyedLog, Sum};
 use superstep_core::state::State;
 use superstep_nodes::compaction::Compaction;
 use superstep_nodes::message::{AiMessage, Message, MessageLog};
@@ -10,6 +10,7 @@ use superstep_nodes::model::{Ledger, ModelError, ModelFailure, StopReason};
 
 use crate::context::{Anchor, AutoCompact, ContextWindows, History, Trim};
 use crate::exit::{Exit, Transition};
+use crate::permission::{Decision, Grant, PermissionMode};
 use crate::recovery::Recovery;
 
 /// The state of an [`assistant`](crate::assistant()) graph.
@@ -28,6 +29,16 @@ pub struct AssistantState {
     /// The decisions on the form in which models are shown messages.
     #[reducer(KeyedLog)]
     pub trims: Vec<Trim>,
+    /// The decisions on calls of tools.
+    #[reducer(Append)]
+    pub decisions: Vec<Decision>,
+    /// The rules that a person approved for this session.
+    #[reducer(KeyedLog)]
+    pub grants: Vec<Grant>,
+    /// The permission mode.
+    pub mode: PermissionMode,
+    /// The positions of the calls of the last reply that are allowed and not made yet.
+    pub allowed: Vec<u32>,
     /// The model calls of the session.
     #[reducer(Sum)]
     pub ledger: Ledger,

@@ -101,6 +101,11 @@ impl ToolRunner {
         self.tools.prepare(call)
     }
 
+    /// Returns the circumstances of a call of a task, to ask its tool about it.
+    pub fn context(&self, task: &ToolTask, call: &ToolCall) -> ToolContext {
+        ToolContext::new(call, self.sessions.of(task.info.thread()))
+    }
+
     /// Begins with no call yet.
     pub fn begin<'t>(&'t self, task: &'t ToolTask) -> RunningTools<'t> {
         RunningTools {

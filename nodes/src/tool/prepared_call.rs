@@ -84,6 +84,25 @@ impl PreparedCall {
         result
     }
 
+    /// Asks the tool about the call, without making it: validation, and the tool's own check of its permission.
+    ///
+    /// # Errors
+    /// Returns the error that answers a call which cannot be made.
+    pub async fn check(&self, context: &ToolContext) -> Result<(Arc<dyn Tool>, Permission), ToolError> {
+        let ready = self.readiness.as_ref().map_err(|refused| refused.error.clone())?;
+        let (tool, input, name) = (&*ready.tool, &self.call.input, || self.call.name.clone());
+        let check = async {
+            if let Err(invalid) = tool.validate_input(input, context).await {
+                return Err(ToolError::InvalidInput { name: name(), reason: invalid.reason });
+            }
+            Ok(tool.check_permissions(input, context).await)
+        };
+        let checked = AssertUnwindSafe(check).catch_unwind().await;
+        let checked = checked
+            .unwrap_or_else(|panic| Err(ToolError::Panicked { name: name(), reason: text_of(&*panic) }));
+        Ok((Arc::clone(&ready.tool), checked?))
+    }
+
     /// Reports a call that was made before.
     pub(crate) fn tell_again(&self, context: &ToolContext, outcome: ToolOutcome, text: &str) {
         let began = !matches!(outcome, ToolOutcome::Invalid | ToolOutcome::Denied);

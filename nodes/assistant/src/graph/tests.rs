@@ -21,6 +21,9 @@ use crate::budget::Limits;
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::exit::{Exit, Resource, Transition};
 use crate::interrupts::Interrupts;
+use crate::permission::{
+    PermissionAnswer, PermissionMode, Permissions, RuleKind, RulePlace, RuleSource, Verdict,
+};
 
 /// A model that gives the same answer to every request, and counts the requests.
 struct Always {
@@ -66,6 +69,18 @@ fn too_long() -> ModelError {
 
 fn reason() -> String {
     "no".to_owned()
+}
+
+/// Returns a configuration that allows all tools of these tests.
+fn config(model: impl ChatModel) -> AssistantConfig {
+    AssistantConfig::new(model).permissions(allowing(["add", "wait"]))
+}
+
+fn allowing<const N: usize>(tools: [&str; N]) -> Permissions {
+    let rule = |tool: &str| RulePlace::new(tool.parse().unwrap(), RuleSource::User);
+    tools
+        .into_iter()
+        .fold(Permissions::new(), |permissions, tool| permissions.rule(RuleKind::Allow, rule(tool)))
 }
 
 /// Runs a session of one message to its end.
@@ -123,7 +138,7 @@ async fn s2_001_007_008_064_a_message_is_worked_on_until_the_model_asks_for_no_t
         .call("c1", "add", json!({ "a": 1, "b": 2 }))
         .call("c2", "add", json!({}))
         .say("Three.");
-    let state = run(AssistantConfig::new(model).tools(tools())).await;
+    let state = run(config(model).tools(tools())).await;
     assert_eq!(state.exit, Some(Exit::Completed));
     assert_eq!((roles(&state).as_str(), state.turn_count), ("hatata", 3));
     assert_eq!(state.transition, Some(Transition::Tools));
@@ -133,7 +148,7 @@ async fn s2_001_007_008_064_a_message_is_worked_on_until_the_model_asks_for_no_t
 #[tokio::test]
 async fn s2_003_the_next_message_continues_the_session() {
     let model = Arc::new(Scripted::new().say("One.").say("Two."));
-    let graph = assistant(AssistantConfig::new(Arc::clone(&model))).unwrap().checkpointer(MemorySaver::new());
+    let graph = assistant(config(Arc::clone(&model))).unwrap().checkpointer(MemorySaver::new());
     let thread = graph.thread("session");
     for request in ["first", "second"] {
         thread.run(AssistantState::ask(request)).await.unwrap().finished().unwrap();
@@ -148,8 +163,7 @@ async fn s2_003_the_next_message_continues_the_session() {
 async fn s2_009_066_the_limit_of_turns_ends_the_run() {
     let calls = ModelReply::new("m", "").with_calls(vec![call("c")]);
     let model = Always::new(Ok(calls));
-    let config =
-        AssistantConfig::new(Arc::clone(&model)).tools(tools()).max_turns(NonZeroU32::new(3).unwrap());
+    let config = config(Arc::clone(&model)).tools(tools()).max_turns(NonZeroU32::new(3).unwrap());
     let state = run(config).await;
     assert_eq!((state.exit, state.turn_count, model.requests().len()), (Some(Exit::MaxTurns), 3, 3));
     assert_eq!(roles(&state), "hatatat", "every call has its answer");
@@ -158,7 +172,7 @@ async fn s2_009_066_the_limit_of_turns_ends_the_run() {
 #[tokio::test]
 async fn s2_092_an_always_truncating_model_is_called_five_times() {
     let model = Always::new(Ok(cut_off()));
-    let state = run(AssistantConfig::new(Arc::clone(&model))).await;
+    let state = run(config(Arc::clone(&model))).await;
     let limits: Vec<_> = model.requests().iter().map(|request| request.settings.max_output_tokens).collect();
     assert_eq!(limits, [None, Some(64_000), Some(64_000), Some(64_000), Some(64_000)]);
     assert_eq!(state.exit, Some(Exit::ModelError));
@@ -171,7 +185,7 @@ async fn s2_092_an_always_truncating_model_is_called_five_times() {
 async fn s2_089_more_room_is_enough_where_the_reply_then_ends() {
     let whole = ModelReply::new("m", "all of it");
     let model = Arc::new(Scripted::new().then(Turn::Reply(cut_off())).then(Turn::Reply(whole)));
-    let state = run(AssistantConfig::new(Arc::clone(&model))).await;
+    let state = run(config(Arc::clone(&model))).await;
     assert_eq!((state.exit, state.transition), (Some(Exit::Completed), Some(Transition::Escalated)));
     assert_eq!((roles(&state).as_str(), state.response().as_str()), ("ha", "all of it"));
     assert_eq!(state.recovery, crate::recovery::Recovery::default(), "a whole reply resets the counters");
@@ -180,7 +194,7 @@ async fn s2_089_more_room_is_enough_where_the_reply_then_ends() {
 #[tokio::test(start_paused = true)]
 async fn s2_095_an_always_overloaded_model_is_called_four_times_before_the_fallback() {
     let (busy, other) = (Always::new(Err(overloaded())), Always::new(Ok(ModelReply::new("m2", "Done."))));
-    let config = AssistantConfig::new(Arc::clone(&busy)).fallback(Arc::clone(&other));
+    let config = config(Arc::clone(&busy)).fallback(Arc::clone(&other));
     let began = tokio::time::Instant::now();
     let state = run(config).await;
     assert_eq!((busy.requests().len(), other.requests().len()), (4, 1));
@@ -192,14 +206,14 @@ async fn s2_095_an_always_overloaded_model_is_called_four_times_before_the_fallb
 #[tokio::test(start_paused = true)]
 async fn s2_093_a_wait_is_enough_where_the_model_is_back() {
     let model = Arc::new(Scripted::new().fail(overloaded()).say("Back."));
-    let state = run(AssistantConfig::new(model)).await;
+    let state = run(config(model)).await;
     assert_eq!((state.exit, state.transition), (Some(Exit::Completed), Some(Transition::Waited)));
 }
 
 #[tokio::test]
 async fn s2_161_a_request_that_stays_too_long_ends_after_one_compaction() {
     let model = Always::new(Err(too_long()));
-    let state = run(AssistantConfig::new(Arc::clone(&model)).small_model(Scripted::new())).await;
+    let state = run(config(Arc::clone(&model)).small_model(Scripted::new())).await;
     assert_eq!(state.exit, Some(Exit::PromptTooLong));
     let asked = model.requests().iter().filter(|request| request.purpose == Purpose::Agent).count();
     assert_eq!(asked, 2, "once, and once more after the compaction");
@@ -211,7 +225,7 @@ async fn s2_068_086_a_request_that_is_too_long_is_compacted_and_sent_again() {
     let small = Arc::new(Scripted::new().say("They talked."));
     let earlier = long_conversation();
     let input = AssistantState::ask("Do it.").messages(earlier);
-    let config = AssistantConfig::new(Arc::clone(&model)).small_model(Arc::clone(&small));
+    let config = config(Arc::clone(&model)).small_model(Arc::clone(&small));
     let state = run_with(config.compaction(ContextManager::new().target(800)), input).await;
     assert_eq!((state.exit, state.transition), (Some(Exit::Completed), Some(Transition::Compacted)));
     assert_eq!((state.compactions.len(), small.requests().len()), (1, 1));
@@ -223,7 +237,7 @@ async fn s2_068_086_a_request_that_is_too_long_is_compacted_and_sent_again() {
 async fn s2_079_a_long_conversation_is_compacted_before_the_call() {
     let model = Arc::new(Scripted::new().say("Done."));
     let earlier = long_conversation();
-    let config = AssistantConfig::new(Arc::clone(&model))
+    let config = config(Arc::clone(&model))
         .small_model(Scripted::new().say("They talked."))
         .windows(small_window())
         .compaction(ContextManager::new().target(600));
@@ -235,7 +249,7 @@ async fn s2_079_a_long_conversation_is_compacted_before_the_call() {
 #[tokio::test]
 async fn s2_063_no_request_is_sent_where_the_window_is_full_and_nothing_may_be_compacted() {
     let model = Arc::new(Scripted::new());
-    let config = AssistantConfig::new(Arc::clone(&model)).windows(small_window()).context(ContextSettings {
+    let config = config(Arc::clone(&model)).windows(small_window()).context(ContextSettings {
         auto: Vec::new(),
         blocking_headroom: 100,
         ..ContextSettings::default()
@@ -249,7 +263,7 @@ async fn s2_135_145_a_compaction_that_fails_is_attempted_three_times_in_the_sess
     let calls = ["c1", "c2", "c3", "c4", "c5"].into_iter();
     let script = calls.fold(Scripted::new(), |script, id| script.then(call(id)));
     let small = Always::new(Err(ModelError::InvalidRequest { reason: reason() }));
-    let config = AssistantConfig::new(script.say("Done."))
+    let config = config(script.say("Done."))
         .small_model(Arc::clone(&small))
         .tools(tools())
         .windows(ContextWindows::none().with(Scripted::NAME, ContextWindow::new(6_000, 500)))
@@ -264,7 +278,7 @@ async fn s2_135_145_a_compaction_that_fails_is_attempted_three_times_in_the_sess
 async fn a_window_that_the_provider_states_is_remembered() {
     let stated = ModelError::RequestTooLong { reason: reason(), tokens: Some(9_000), limit: Some(8_000) };
     let model = Arc::new(Scripted::new().fail(stated).say("Done."));
-    let config = AssistantConfig::new(model).small_model(Scripted::new().say("They talked."));
+    let config = config(model).small_model(Scripted::new().say("They talked."));
     let config = config.compaction(ContextManager::new().target(800));
     let state = run_with(config, AssistantState::ask("Do it.").messages(long_conversation())).await;
     assert_eq!(state.windows.of(Scripted::NAME).map(|window| window.tokens), Some(8_000));
@@ -273,8 +287,8 @@ async fn a_window_that_the_provider_states_is_remembered() {
 #[tokio::test]
 async fn s2_128_a_session_of_many_messages_keeps_a_bounded_state() {
     let model = Arc::new(Scripted::new().say("Done."));
-    let config = AssistantConfig::new(Arc::clone(&model))
-        .context(ContextSettings { horizon: 100, ..ContextSettings::default() });
+    let config =
+        config(Arc::clone(&model)).context(ContextSettings { horizon: 100, ..ContextSettings::default() });
     let earlier: Vec<_> = (0..150).map(|n| Message::human(format!("m{n}"), "hello")).collect();
     let state = run_with(config, AssistantState::ask("Do it.").messages(earlier)).await;
     assert_eq!(
@@ -287,13 +301,67 @@ async fn s2_128_a_session_of_many_messages_keeps_a_bounded_state() {
 }
 
 #[tokio::test]
+async fn s2_016_037_120_a_call_waits_for_an_answer_which_outlives_the_graph_and_is_not_asked_again() {
+    let saver = MemorySaver::new();
+    let begun = Scripted::new().call("c1", "add", json!({ "a": 1, "b": 2 }));
+    let graph = assistant(AssistantConfig::new(begun).tools(tools())).unwrap().checkpointer(saver.clone());
+    let run = graph.thread("session").run(AssistantState::ask("Do it.")).await.unwrap();
+    let asked = run.interrupted().unwrap();
+    assert_eq!(asked.len(), 1);
+    drop(graph);
+
+    let rest = Scripted::new().call("c2", "add", json!({ "a": 3, "b": 4 })).say("Done.");
+    let graph = assistant(AssistantConfig::new(rest).tools(tools())).unwrap().checkpointer(saver);
+    let thread = graph.thread("session");
+    let state = thread.answer(&PermissionAnswer::Session).await.unwrap().finished().unwrap();
+    assert_eq!((state.exit, roles(&state).as_str()), (Some(Exit::Completed), "hatata"));
+    assert_eq!(state.messages[2].text(), "3");
+    assert_eq!((state.decisions.len(), state.grants.len()), (2, 1), "the second call is granted");
+}
+
+#[tokio::test]
+async fn s2_061_124_a_denied_call_is_answered_with_the_reason_and_the_work_continues() {
+    let model = Scripted::new().then(call("c1")).say("I cannot.");
+    let input = AssistantState::ask("Do it.").mode(PermissionMode::Plan);
+    let state = run_with(config(model).tools(tools()), input).await;
+    assert_eq!((state.exit, roles(&state).as_str()), (Some(Exit::Completed), "hata"));
+    assert!(state.messages[2].text().starts_with("Not permitted: "), "{}", state.messages[2].text());
+    assert_eq!(state.decisions[0].verdict, Verdict::Deny);
+}
+
+#[tokio::test]
+async fn s2_125_in_mode_auto_a_classifier_decides_and_asks_a_person_if_it_is_unsure() {
+    let small = Scripted::new().say(r#"{ "verdict": "allow", "reason": "harmless" }"#);
+    let add =
+        TypedTool::new("add", "Adds two whole numbers. Says their sum.", |_: serde_json::Value| async {
+            Ok::<_, std::convert::Infallible>("3".to_owned())
+        });
+    let model = Scripted::new().then(call("c1")).say("Done.");
+    let config = AssistantConfig::new(model).small_model(small).tools(ToolRegistry::new().with(add).unwrap());
+    let graph = assistant(config).unwrap().checkpointer(MemorySaver::new());
+    let input = AssistantState::ask("Do it.").mode(PermissionMode::Auto);
+    // The tool does not describe the call, so the classifier cannot decide.
+    let asked = graph.thread("session").run(input).await.unwrap().interrupted().unwrap();
+    assert!(asked[0].question.to_string().contains("classifier"), "{}", asked[0].question);
+    assert!(asked[0].question_schema.is_some() && asked[0].answer_schema.is_some());
+}
+
+#[tokio::test]
+async fn s2_117_a_tool_that_a_rule_denies_is_in_no_request() {
+    let model = Arc::new(Scripted::new().say("Done."));
+    let deny = RulePlace::new("add".parse().unwrap(), RuleSource::User);
+    run(config(Arc::clone(&model)).tools(tools()).permissions(Permissions::new().rule(RuleKind::Deny, deny)))
+        .await;
+    assert!(model.requests()[0].tools.is_empty());
+}
+
+#[tokio::test]
 async fn s2_010_a_call_that_could_exceed_the_budget_is_not_sent() {
     let usage = Usage::of(1_000, 500);
     let calls = || Turn::Reply(ModelReply::new("m", "").with_calls(vec![call("c")]).with_usage(usage));
     let model = Arc::new((0..9).fold(Scripted::new(), |script, _| script.then(calls())));
     let limits = Limits { tokens: Some(4_000), ..Limits::default() };
-    let state =
-        run(AssistantConfig::new(Arc::clone(&model)).tools(tools()).budget(limits, Prices::none())).await;
+    let state = run(config(Arc::clone(&model)).tools(tools()).budget(limits, Prices::none())).await;
     assert_eq!(state.exit, Some(Exit::BudgetExceeded(Resource::Tokens)));
     assert!(state.ledger.total().usage.total() <= 4_000 && model.requests().len() == 2, "{:?}", state.ledger);
     let output = |request: &ModelRequest| request.settings.max_output_tokens.unwrap();
@@ -307,14 +375,14 @@ async fn s2_010_a_call_that_could_exceed_the_budget_is_not_sent() {
 #[tokio::test]
 async fn s2_010_a_limit_of_time_ends_the_run() {
     let limits = Limits::default().time(Duration::ZERO);
-    let state = run(AssistantConfig::new(Scripted::new()).budget(limits, Prices::none())).await;
+    let state = run(config(Scripted::new()).budget(limits, Prices::none())).await;
     assert_eq!(state.exit, Some(Exit::BudgetExceeded(Resource::Time)));
 }
 
 #[test]
 fn a_limit_on_money_for_a_model_without_a_price_is_an_error_at_the_start() {
     let limits = Limits { micro_usd: Some(1_000_000), ..Limits::default() };
-    let error = assistant(AssistantConfig::new(Scripted::new()).budget(limits, Prices::none())).unwrap_err();
+    let error = assistant(config(Scripted::new()).budget(limits, Prices::none())).unwrap_err();
     assert!(error.to_string().contains("`scripted` has no price"), "{error}");
 }
 
@@ -332,19 +400,19 @@ async fn a_refused_picture_is_left_out_once() {
     };
 
     let model = Arc::new(Scripted::new().fail(refused()).say("I do not see it."));
-    let state = run_with(AssistantConfig::new(Arc::clone(&model)), input()).await;
+    let state = run_with(config(Arc::clone(&model)), input()).await;
     assert_eq!((state.exit, state.transition), (Some(Exit::Completed), Some(Transition::StrippedMedia)));
     assert_eq!(model.requests().iter().map(has_picture).collect::<Vec<_>>(), [true, false]);
 
     let model = Always::new(Err(refused()));
-    let state = run_with(AssistantConfig::new(Arc::clone(&model)), input()).await;
+    let state = run_with(config(Arc::clone(&model)), input()).await;
     assert_eq!((state.exit, model.requests().len()), (Some(Exit::ImageError), 2));
 }
 
 #[tokio::test]
 async fn a_failure_that_nothing_helps_against_ends_the_run_and_is_told_in_the_state() {
     let unauthorized = ModelError::Unauthorized { reason: reason() };
-    let state = run(AssistantConfig::new(Always::new(Err(unauthorized.clone())))).await;
+    let state = run(config(Always::new(Err(unauthorized.clone())))).await;
     assert_eq!(state.exit, Some(Exit::ModelError));
     assert_eq!(state.failure, Some(crate::TurnFailure::Failed(unauthorized)));
 }
@@ -354,7 +422,7 @@ async fn a_reply_that_stays_paused_is_continued_in_another_turn() {
     let paused = || ModelReply { stop: StopReason::Pause, ..ModelReply::new("m", "still ") };
     let script = (0..9).fold(Scripted::new(), |script, _| script.then(Turn::Reply(paused())));
     let model = Arc::new(script.say("done"));
-    let state = run(AssistantConfig::new(Arc::clone(&model))).await;
+    let state = run(config(Arc::clone(&model))).await;
     assert_eq!((state.exit, state.transition), (Some(Exit::Completed), Some(Transition::Paused)));
     assert!(model.requests().last().unwrap().continues);
 }
@@ -393,7 +461,7 @@ async fn stopped(config: AssistantConfig) -> (AssistantState, Graph<AssistantSta
 
 #[tokio::test(start_paused = true)]
 async fn s2_011_065_148_a_turn_that_is_stopped_while_the_model_answers_keeps_what_came() {
-    let (state, graph) = stopped(AssistantConfig::new(Stuck).tools(tools())).await;
+    let (state, graph) = stopped(config(Stuck).tools(tools())).await;
     assert_eq!(
         (state.exit, state.stop.clone()),
         (Some(Exit::AbortedStreaming), Some(StopReason::Interrupted))
@@ -413,7 +481,7 @@ async fn s2_065_148_tools_that_are_stopped_are_answered() {
     let tools = ToolRegistry::new().with(wait).unwrap();
     let calls = ["c1", "c2"].map(|id| ToolCall::new(id, "wait", json!({}))).to_vec();
     let model = Scripted::new().then(Turn::Reply(ModelReply::new("m", "").with_calls(calls)));
-    let (state, _) = stopped(AssistantConfig::new(model).tools(tools)).await;
+    let (state, _) = stopped(config(model).tools(tools)).await;
     assert_eq!((state.exit, roles(&state).as_str()), (Some(Exit::AbortedTools), "hatt"));
 }
 
@@ -427,7 +495,7 @@ fn s2_046_the_wiring_of_the_loop_is_at_most_100_lines() {
 
 #[tokio::test]
 async fn a_run_without_a_message_is_refused() {
-    let graph = assistant(AssistantConfig::new(Scripted::new())).unwrap();
+    let graph = assistant(config(Scripted::new())).unwrap();
     let error = graph.run(AssistantState::update()).await.unwrap_err();
     assert!(error.to_string().contains("AssistantState::ask"), "{error}");
 }

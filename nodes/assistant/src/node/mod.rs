@@ -1,5 +1,6 @@
 //! The nodes of an assistant, one in each file with its route.
 
+mod authorize;
 mod blobs;
 mod compact;
 mod finish;
@@ -8,6 +9,8 @@ mod recover;
 mod tools;
 mod turn;
 
+pub(crate) use authorize::Authorize;
+pub use authorize::AuthorizeNext;
 pub(crate) use compact::Compact;
 pub(crate) use finish::Finish;
 pub use finish::FinishNext;

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::interrupts::Interrupts;
 use crate::state::AssistantState;
 
-/// The node that runs the calls of the last reply, and appends an answer for each, in their order.
+/// The node that runs the calls of the last reply that `authorize` allowed, and appends an answer for each, in their order.
 pub(crate) struct Tools {
     runner: ToolRunner,
     interrupts: Interrupts,
@@ -31,14 +31,12 @@ pub enum ToolsNext {
     Stopped,
 }
 
+/// The answer to a call on which `authorize` has not decided.
+const UNDECIDED: &str = "Not run: the call was not authorized.";
+
 impl Tools {
-    pub(crate) fn new(config: &Arc<AssistantConfig>) -> Self {
-        let mut runner = ToolRunner::new(config.tools.clone());
-        runner.set_policy(config.policy);
-        if let Some(folder) = &config.workspace {
-            runner.set_workspace(folder.clone());
-        }
-        Self { runner, interrupts: config.interrupts.clone() }
+    pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
+        Self { runner: runner.clone(), interrupts: config.interrupts.clone() }
     }
 }
 
@@ -46,12 +44,18 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
     type Output = Result<Output<AssistantState, ToolsNext>, NodeError>;
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
-        let calls = open_calls(&task.state().messages);
+        let state = Arc::clone(task.state());
         let stop = self.interrupts.of(&task.extract());
         let visit = ToolTask::of(&task);
         drop(task);
         let mut running = self.runner.begin(&visit).interrupted_by(&stop);
-        for (position, call) in calls {
+        let is_allowed = |position: usize| state.allowed.iter().any(|allowed| *allowed as usize == position);
+        let mut undecided = Vec::new();
+        for (position, call) in open_calls(&state.messages) {
+            if !is_allowed(position) {
+                undecided.push(Message::tool_error(visit.message_id_of(position), &call, UNDECIDED));
+                continue;
+            }
             let prepared = self.runner.prepare(&call);
             // Models give two calls of one message the same id; the position tells them apart.
             let key = format!("{position}:{}", call.id);
@@ -62,7 +66,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
             is_stopped |= answer.outcome == ToolOutcome::Cancelled;
             answers.push(Message::from(answer.message));
         }
-        let update = AssistantState::update().messages(answers);
+        answers.extend(undecided);
+        let update = AssistantState::update().messages(answers).allowed(Vec::new());
         Ok(match is_stopped {
             true => {
                 Output { update: Some(update.set_exit(Some(Exit::AbortedTools))), route: ToolsNext::Stopped }
@@ -74,6 +79,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
+        node.writes_field(AssistantState::ALLOWED.id());
         node.writes_field(AssistantState::EXIT.id());
     }
 }

@@ -10,6 +10,7 @@ use superstep_core::route::Route;
 use superstep_nodes::__private::{ModelCalls, skipped};
 use superstep_nodes::message::Message;
 use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
+use superstep_nodes::tool::ToolSpec;
 
 use super::blobs::store;
 use super::gate::now_ms;
@@ -22,6 +23,7 @@ use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
 /// The node that calls the model for the next step of the work.
 pub(crate) struct Turn {
     config: Arc<AssistantConfig>,
+    tools: Vec<ToolSpec>,
 }
 
 /// The next step after `turn`.
@@ -47,12 +49,13 @@ const STOPPED: &str = "Not run: the user stopped the turn.";
 
 impl Turn {
     pub(crate) fn new(config: &Arc<AssistantConfig>) -> Self {
-        Self { config: Arc::clone(config) }
+        let tools = config.permissions.assemble(config.tools.clone()).specs();
+        Self { config: Arc::clone(config), tools }
     }
 
     /// Makes the request without its messages.
     fn request(&self, state: &AssistantState) -> ModelRequest {
-        let mut request = ModelRequest::new(Purpose::Agent, Vec::new()).with_tools(self.config.tools.specs());
+        let mut request = ModelRequest::new(Purpose::Agent, Vec::new()).with_tools(self.tools.clone());
         request.system = Some(self.config.system.clone());
         request.settings.clone_from(&self.config.settings);
         request.settings.max_output_tokens = state.recovery.max_output.or(request.settings.max_output_tokens);
