@@ -33,9 +33,8 @@ fn write_all(folder: &Path, blobs: &[Blob]) -> Result<(), StoreBlobError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        if !path.exists() {
-            std::fs::write(&path, &blob.text).map_err(failed)?;
-        }
+        // Also over a file that is there: a crash may have cut its write off.
+        std::fs::write(&path, &blob.text).map_err(failed)?;
     }
     Ok(())
 }
