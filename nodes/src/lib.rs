@@ -55,6 +55,7 @@ pub mod __private {
     pub use crate::blocking::blocking;
     pub use crate::message::pairing::open_calls;
     pub use crate::node::agent::skipped;
+    pub use crate::node::conversation::last_request;
     pub use crate::node::model_calls::ModelCalls;
     pub use crate::node::tool_runner::{ToolRunner, ToolTask};
     pub use crate::picture::media_type;

@@ -108,11 +108,11 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         let config = Arc::new(config);
         let mut graph =
             StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
+        let runner = config.runner();
         let gate = graph.node("gate", Gate::new(&config));
         let compact = graph.node("compact", Compact::new(&config));
-        let turn = graph.node("turn", Turn::new(&config));
+        let turn = graph.node("turn", Turn::new(&config, &runner));
         let recover = graph.node("recover", Recover::new(&config));
-        let runner = config.runner();
         let authorize = graph.node("authorize", Authorize::new(&config, &runner));
         let tools = graph.node("tools", Tools::new(&config, &runner));
         let finish = graph.node("finish", Finish::new(&config));

@@ -18,8 +18,8 @@
 //! question. An allow skips the question of layer 4 only, and mode `plan` denies what changes something in any case.
 //! There is no mode that allows everything.
 //!
-//! [`Permissions::decide`] is pure. The tool's check and the hooks are asked before, and whoever resolves an ask is
-//! asked after it.
+//! [`Permissions::decide`] is pure. The tool's check and the hooks are asked before it, and a person or a
+//! classifier after it.
 
 mod classifier;
 mod decision;

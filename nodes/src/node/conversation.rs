@@ -14,7 +14,7 @@ pub(super) fn last_response(messages: &[Message]) -> Option<&AiMessage> {
 }
 
 /// Returns the last message of the user.
-pub(super) fn last_request(messages: &[Message]) -> String {
+pub fn last_request(messages: &[Message]) -> String {
     let said = messages.iter().rev().find(|message| matches!(message, Message::Human(_)));
     said.map(|message| message.text().into_owned()).unwrap_or_default()
 }

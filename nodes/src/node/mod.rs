@@ -45,7 +45,7 @@ pub(crate) mod agent;
 mod agent_callbacks;
 mod agent_event;
 mod compact;
-mod conversation;
+pub(crate) mod conversation;
 mod decider;
 mod evaluator;
 mod events;

@@ -92,7 +92,7 @@ impl ToolRunner {
     }
 
     /// Returns the descriptions of the tools for a model.
-    pub(super) fn specs(&self) -> Vec<ToolSpec> {
+    pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.specs()
     }
 

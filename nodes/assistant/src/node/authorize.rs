@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Ask, Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::route::Route;
-use superstep_nodes::__private::{ModelCalls, ToolRunner, ToolTask, open_calls};
+use superstep_nodes::__private::{ModelCalls, ToolRunner, ToolTask, last_request, open_calls};
 use superstep_nodes::message::{Message, ToolCall};
 
 use crate::config::AssistantConfig;
@@ -74,7 +74,7 @@ impl Authorize {
         let is_for_classifier = permissions.resolver(&decision, state.mode) == Resolver::Classifier;
         if decision.verdict == Verdict::Ask && is_for_classifier {
             let model = self.config.small_model.as_ref().unwrap_or(&self.config.model);
-            let (task, input) = (last_request(state), tool.classifier_input(&call.input));
+            let (task, input) = (last_request(&state.messages), tool.classifier_input(&call.input));
             let classify =
                 || async { Ok::<_, NodeError>(classify(model, &task, &call.name, input.as_deref()).await) };
             let answer =
@@ -117,12 +117,6 @@ impl Authorize {
             AssistantState::update().messages(answers).decisions(decisions).grants(granted).allowed(allowed);
         Ok(Output { update: Some(update), route })
     }
-}
-
-/// Returns the last message of the user.
-fn last_request(state: &AssistantState) -> String {
-    let said = state.messages.iter().rev().find(|message| matches!(message, Message::Human(_)));
-    said.map(|message| message.text().into_owned()).unwrap_or_default()
 }
 
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {

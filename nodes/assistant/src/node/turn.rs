@@ -7,7 +7,7 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::route::Route;
-use superstep_nodes::__private::{ModelCalls, skipped};
+use superstep_nodes::__private::{ModelCalls, ToolRunner, skipped};
 use superstep_nodes::message::Message;
 use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
 use superstep_nodes::tool::ToolSpec;
@@ -48,9 +48,8 @@ pub enum TurnNext {
 const STOPPED: &str = "Not run: the user stopped the turn.";
 
 impl Turn {
-    pub(crate) fn new(config: &Arc<AssistantConfig>) -> Self {
-        let tools = config.permissions.assemble(config.tools.clone()).specs();
-        Self { config: Arc::clone(config), tools }
+    pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
+        Self { config: Arc::clone(config), tools: runner.specs() }
     }
 
     /// Makes the request without its messages.
@@ -76,9 +75,7 @@ impl Turn {
         match prepared.auto {
             AutoDecision::Send | AutoDecision::UnknownWindow => {}
             AutoDecision::Compact => return Ok(Output { update: None, route: TurnNext::Compact }),
-            AutoDecision::Block => {
-                return Ok(ended(Exit::BlockingLimit));
-            }
+            AutoDecision::Block => return Ok(ended(Exit::BlockingLimit)),
         }
         let model = self.config.model_of(state.recovery.switched_model);
         let meter = &self.config.meter;
