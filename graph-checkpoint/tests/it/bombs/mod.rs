@@ -2,7 +2,7 @@
 //!
 //! Each row of the table creates a malicious file or text: its rows have correct checksums, so only the limits protect
 //! the memory. A separate process then reads everything that can be read of it, and reports the errors and its maximum
-//! memory: at most 8 times the 64 MiB that a record may have, and the error in the table. None of the processes aborts.
+//! memory: at most 9 times the 64 MiB that a record may have, and the error in the table. None of the processes aborts.
 //!
 //! The mutant is a reader without limits: it accepts what is otherwise refused, and uses more memory than allowed.
 //!
