@@ -60,7 +60,7 @@ pub mod __private {
     pub use crate::node::tool_runner::{ToolRunner, ToolTask};
     pub use crate::picture::media_type;
     pub use crate::redact::redact;
-    pub use crate::text::{identifiers, is_code, parts, statements, stem, units, words};
+    pub use crate::text::{identifiers, is_code, parts, statements, stem, units, without_fence, words};
     #[cfg(feature = "tls")]
     pub use crate::tls::{TlsError, tls};
 }

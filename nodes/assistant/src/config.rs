@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use superstep_nodes::__private::ToolRunner;
+use superstep_nodes::__private::{ModelCalls, ToolRunner};
 use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::model::{ChatModel, Prices, Settings};
 use superstep_nodes::tool::{
     ExecutionPolicy, PermissionDecision, PermissionPolicy, PermissionRequest, ToolRegistry,
 };
 
-use crate::budget::{Limits, Meter, NoPrice};
+use crate::budget::{Call, Exceeded, Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::interrupts::Interrupts;
 use crate::permission::Permissions;
@@ -74,7 +74,7 @@ impl AssistantConfig {
         }
     }
 
-    /// Uses another model for summaries.
+    /// Uses another model for summaries, and for decisions on calls in mode `auto`.
     #[must_use]
     pub fn small_model(mut self, model: impl ChatModel) -> Self {
         self.small_model = Some(Arc::new(model));
@@ -198,6 +198,27 @@ impl AssistantConfig {
     pub(crate) fn check(&self) -> Result<(), NoPrice> {
         let others = [&self.fallback, &self.small_model].into_iter().flatten();
         self.meter.check([&self.model].into_iter().chain(others).map(|model| model.name()))
+    }
+
+    /// Asks the meter for a call of a task that has made these calls so far; `now_ms` is the time, if it is limited.
+    pub(crate) fn may_call(
+        &self,
+        state: &AssistantState,
+        calls: &ModelCalls,
+        now_ms: Option<u64>,
+        call: Call<'_>,
+    ) -> Result<Option<u32>, Exceeded> {
+        let time_ms = now_ms.unwrap_or(0).saturating_sub(state.began_ms.unwrap_or(0));
+        let mut spent = self.meter.spent(&state.ledger, time_ms);
+        let here = self.meter.spent(&calls.made(), 0);
+        spent.tokens = spent.tokens.saturating_add(here.tokens);
+        spent.micro_usd = spent.micro_usd.saturating_add(here.micro_usd);
+        self.meter.may_call(&spent, call)
+    }
+
+    /// Returns the model for summaries and decisions on calls.
+    pub(crate) fn small(&self) -> &Arc<dyn ChatModel> {
+        self.small_model.as_ref().unwrap_or(&self.model)
     }
 
     /// Returns the context window of the model for the work; `None` if it is not known.

@@ -22,27 +22,35 @@ impl Interrupts {
         Self::default()
     }
 
-    /// Stops the turn that runs in a session. Returns `false` if none runs in this process.
+    /// Stops the turn that runs in a session. Returns `false` if none runs in this process, or it is stopped already.
     pub fn stop(&self, session: &ThreadId) -> bool {
         // A token is whole between the operations of the map.
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match tokens.remove(session) {
-            Some(token) => {
+        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match tokens.get(session) {
+            Some(token) if !token.is_cancelled() => {
                 token.cancel();
                 true
             }
-            None => false,
+            _ => false,
         }
     }
 
-    /// Returns the token that stops the turn of the task's session. It lives until the turn is stopped, or the run
-    /// [ends](Self::end).
+    /// Begins a turn of the task's session: a stop of an earlier run, which failed before it saw it, is forgotten.
+    pub(crate) fn begin(&self, task: &TaskInfo) {
+        if !task.thread().is_below() {
+            let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            tokens.insert(task.thread().clone(), CancellationToken::new());
+        }
+    }
+
+    /// Returns the token that stops the turn of the task's session. It stays, cancelled or not, until the run
+    /// [ends](Self::end), so every node after a stop sees it.
     pub(crate) fn of(&self, task: &TaskInfo) -> CancellationToken {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.entry(session(task)).or_default().clone()
     }
 
-    /// Forgets the session of a task with which the run ends.
+    /// Forgets the session of a task with which the run ends. To be called at every exit.
     pub(crate) fn end(&self, task: &TaskInfo) {
         if !task.thread().is_below() {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(task.thread());

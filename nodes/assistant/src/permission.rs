@@ -28,7 +28,8 @@ mod permissions;
 mod question;
 mod rule;
 
-pub use classifier::{Classification, Classified, classify};
+pub(crate) use classifier::classifier_request;
+pub use classifier::{Classification, Classified};
 pub use decision::{CallView, Decision, HookVerdict, Layer, PermissionMode, Resolver, Verdict};
 pub use file_change::{Extent, FileChange};
 pub use permissions::Permissions;

@@ -17,7 +17,7 @@ use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
 use crate::compaction::{Compaction, CompactionPlan, ContextManager};
 use crate::message::{Message, MessageId};
-use crate::model::{ChatModel, ModelError};
+use crate::model::{ChatModel, ModelError, ModelRequest};
 
 /// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part
 /// and records which messages the [`Agent`](super::Agent) is to be shown. A conversation that is short enough is left
@@ -57,6 +57,14 @@ pub enum WithoutSummary {
 
 /// The messages of a state, as a model is shown them.
 type Shown<S> = dyn Fn(&S, &[Message]) -> Vec<Message> + Send + Sync;
+
+/// A decision on a request, or the reason for which it is not sent.
+pub type Permit<'p> = dyn Fn(&mut ModelRequest) -> Result<(), String> + Send + Sync + 'p;
+
+/// Permits every request.
+pub(super) fn permit_all(_: &mut ModelRequest) -> Result<(), String> {
+    Ok(())
+}
 
 /// The fields that tell whether a visit has compacted, and how many messages there were.
 type AppliedFields<S> = (Field<S, Option<bool>>, Field<S, Option<u32>>);
@@ -144,12 +152,13 @@ impl<S: State> Compact<S> {
         messages: &[Message],
         compactions: &[Compaction],
         calls: &ModelCalls,
+        permit: &Permit<'_>,
     ) -> Result<Option<Compaction>, NodeError> {
         let (began_ms, waited_ms) = (calls.clock_ms(), calls.waited_ms());
         let shown = self.shown.as_ref().map(|shown| shown(state, messages));
         let messages = shown.as_deref().unwrap_or(messages);
         let Some(plan) = self.manager.plan(messages, compactions) else { return Ok(None) };
-        let compaction = self.make(&plan, id.as_str(), calls).await?;
+        let compaction = self.make(&plan, id.as_str(), calls, permit).await?;
         if let Some(compaction) = &compaction {
             let threshold = self.manager.limit();
             let elapsed_ms = calls.clock_ms().saturating_sub(began_ms);
@@ -191,15 +200,43 @@ impl<S: State> Compact<S> {
         said.collect()
     }
 
+    /// Visits the node with these means of a task. Each request is asked for a permit, which may limit its reply; without
+    /// one the model gives no summary.
+    #[doc(hidden)]
+    pub async fn visit(
+        &self,
+        state: &S,
+        calls: &ModelCalls,
+        permit: &Permit<'_>,
+    ) -> Result<Option<S::Update>, NodeError> {
+        let mut messages = Cow::Borrowed(&**self.messages.get(state));
+        let request = self.request.as_ref().map(|request| request(state));
+        let opening = request.and_then(|request| opening(&messages, &request, calls));
+        if let Some(opening) = &opening {
+            messages.to_mut().push(opening.clone());
+        }
+        let (id, earlier) = (calls.message_id(), self.earlier(state));
+        let compaction = self.compaction(&id, state, &messages, earlier, calls, permit).await?;
+        let mut writes = self.said(compaction.is_some(), messages.len());
+        writes.extend(opening.map(|message| self.messages.write(appended(vec![message]))));
+        writes.extend(compaction.map(|made| self.record([made])));
+        writes.extend(self.tallies.writes(&calls.made()));
+        Ok((!writes.is_empty()).then(|| all(writes)))
+    }
+
     async fn make(
         &self,
         plan: &CompactionPlan<'_>,
         id: &str,
         calls: &ModelCalls,
+        permit: &Permit<'_>,
     ) -> Result<Option<Compaction>, NodeError> {
         let (mut left_out, mut shortenings) = (0, 0);
         let reason = loop {
-            let request = plan.request(format!("{id}.request"), left_out);
+            let mut request = plan.request(format!("{id}.request"), left_out);
+            if let Err(reason) = permit(&mut request) {
+                break reason;
+            }
             match calls.try_ask_about(&self.model, request).await? {
                 Ok(reply) => match plan.accept(id, &reply, left_out) {
                     Ok(compaction) => return Ok(Some(compaction)),
@@ -226,22 +263,8 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
     async fn call(&self, task: Task<S, C>) -> Self::Output {
         let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
         drop(task);
-        let mut messages = Cow::Borrowed(&**self.messages.get(&state));
-        let request = self.request.as_ref().map(|request| request(&state));
-        let opening = request.and_then(|request| opening(&messages, &request, &calls));
-        if let Some(opening) = &opening {
-            messages.to_mut().push(opening.clone());
-        }
-        let compaction =
-            self.compaction(&calls.message_id(), &state, &messages, self.earlier(&state), &calls).await?;
-        let mut writes = self.said(compaction.is_some(), messages.len());
-        writes.extend(opening.map(|message| self.messages.write(appended(vec![message]))));
-        writes.extend(compaction.map(|made| self.record([made])));
-        writes.extend(self.tallies.writes(&calls.made()));
-        if writes.is_empty() {
-            return Ok(Output { update: None, route: () });
-        }
-        Ok(Output::updated(all(writes)))
+        let update = self.visit(&state, &calls, &permit_all).await?;
+        Ok(Output { update, route: () })
     }
 
     fn describe(&self, node: &mut NodeDescription) {

@@ -67,6 +67,8 @@ mod verify;
 pub use agent::{Agent, AgentNext};
 pub use agent_callbacks::AgentCallbacks;
 pub use agent_event::AgentEvent;
+#[doc(hidden)]
+pub use compact::Permit;
 pub use compact::{Compact, WithoutSummary};
 pub use conversation::{MIN_RESPONSE_CHARS, is_complete};
 pub use decider::{Decider, DeciderNext};

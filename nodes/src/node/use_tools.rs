@@ -12,7 +12,7 @@ use superstep_core::route::Route;
 use superstep_core::state::{Field, State};
 
 use super::agent::{CUT_OFF, skipped};
-use super::compact::Compact;
+use super::compact::{Compact, permit_all};
 use super::fields::{MessagesField, all, appended};
 use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
@@ -135,7 +135,9 @@ impl<S: State> UseTools<S> {
         for round in 1..=rounds {
             if let Some(compact) = &self.compact {
                 let id = calls.message_id_of(format_args!("{round}.compaction"));
-                compactions.extend(compact.compaction(&id, state, &messages, &compactions, calls).await?);
+                compactions.extend(
+                    compact.compaction(&id, state, &messages, &compactions, calls, &permit_all).await?,
+                );
             }
             let mut request =
                 ModelRequest::new(Purpose::Agent, view(&messages, &compactions)).with_tools(tools.clone());
@@ -173,7 +175,8 @@ impl<S: State> UseTools<S> {
         // Who responds after the last round is shown what fits.
         if let (Some(compact), Some(Message::Tool(_))) = (&self.compact, messages.last()) {
             let id = calls.message_id_of("last.compaction");
-            compactions.extend(compact.compaction(&id, state, &messages, &compactions, calls).await?);
+            compactions
+                .extend(compact.compaction(&id, state, &messages, &compactions, calls, &permit_all).await?);
         }
         let (messages, compactions) =
             (messages.split_off(before.len()), compactions.split_off(earlier.len()));

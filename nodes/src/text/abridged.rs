@@ -20,7 +20,7 @@ pub(crate) fn abridged(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// Returns a text without the code fence around it, if there is one.
-pub(crate) fn without_fence(text: &str) -> &str {
+pub fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
     inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner))

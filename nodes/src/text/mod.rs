@@ -7,7 +7,8 @@ mod stem;
 mod units;
 mod words;
 
-pub(crate) use abridged::{abridged, left_out, without_fence};
+pub use abridged::without_fence;
+pub(crate) use abridged::{abridged, left_out};
 pub use stem::stem;
 pub use units::{is_code, statements, units};
 pub use words::{identifiers, parts, words};

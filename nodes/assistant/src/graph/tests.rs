@@ -384,6 +384,46 @@ async fn s2_011_065_148_a_turn_that_is_stopped_while_the_model_answers_keeps_wha
     graph.thread("session").replay().await.unwrap();
 }
 
+/// A model that asks for a tool and is stopped as soon as its reply is complete.
+struct StoppedBehind(Interrupts);
+
+impl ChatModel for StoppedBehind {
+    fn name(&self) -> &str {
+        "stopped"
+    }
+
+    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let interrupts = self.0.clone();
+        let events = ModelReply::new("m", "").with_calls(vec![call("c1")]).to_events();
+        let stop = move |event: &ModelEvent| {
+            if matches!(event, ModelEvent::Stop { .. }) {
+                assert!(interrupts.stop(&"session".into()), "the turn runs");
+                assert!(!interrupts.stop(&"session".into()), "it is stopped");
+            }
+        };
+        stream::iter(events.into_iter().inspect(stop).map(Ok)).boxed()
+    }
+}
+
+#[tokio::test]
+async fn s2_011_065_a_stop_between_two_nodes_is_seen_by_the_next_one() {
+    let interrupts = Interrupts::new();
+    let model = StoppedBehind(interrupts.clone());
+    let state = run(config(model).tools(tools()).interrupts(interrupts.clone())).await;
+    assert_eq!((state.exit, roles(&state).as_str()), (Some(Exit::AbortedTools), "hat"));
+    assert!(matches!(&state.messages[2], Message::Tool(answer) if answer.status == ToolStatus::Error));
+    assert!(!interrupts.stop(&"session".into()), "no turn runs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_the_wait_for_a_busy_model() {
+    let busy = ModelError::Overloaded { reason: "busy".into(), retry_after: Some(Duration::from_secs(30)) };
+    let begun = tokio::time::Instant::now();
+    let (state, _) = stopped(config(Always::new(Err(busy)))).await;
+    assert_eq!(state.exit, Some(Exit::AbortedStreaming));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn s2_065_148_tools_that_are_stopped_are_answered() {
     let wait = TypedTool::new("wait", "Waits for an hour. Says that it has.", |_: serde_json::Value| async {

@@ -41,6 +41,7 @@ impl Gate {
     ) -> Result<Output<AssistantState, GateNext>, NodeError> {
         let mut update = AssistantState::update().set_failure(None);
         if let Some(request) = state.request.as_deref().filter(|request| !request.trim().is_empty()) {
+            self.config.interrupts.begin(info);
             let mut recovery = state.recovery.clone();
             recovery.after_message();
             let message = Message::human(info.place(), request);

@@ -57,9 +57,10 @@ impl Recover {
         let pictures = || leave_out_pictures(&history, &self.config.context);
         let (update, transition, route) = match action {
             Action::Wait(wait) => {
+                let stop = self.config.interrupts.of(info);
                 let Ok(()) = effects
                     .run("wait", || async {
-                        tokio::time::sleep(wait).await;
+                        stop.run_until_cancelled(tokio::time::sleep(wait)).await;
                         Ok::<_, Infallible>(())
                     })
                     .await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
-use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ToolRunner, ToolTask, open_calls};
 use superstep_nodes::message::Message;
@@ -45,7 +45,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let state = Arc::clone(task.state());
-        let stop = self.interrupts.of(&task.extract());
+        let info: TaskInfo = task.extract();
+        let stop = self.interrupts.of(&info);
         let visit = ToolTask::of(&task);
         drop(task);
         let mut running = self.runner.begin(&visit).interrupted_by(&stop);
@@ -68,12 +69,11 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         }
         answers.extend(undecided);
         let update = AssistantState::update().messages(answers).allowed(Vec::new());
-        Ok(match is_stopped {
-            true => {
-                Output { update: Some(update.set_exit(Some(Exit::AbortedTools))), route: ToolsNext::Stopped }
-            }
-            false => Output { update: Some(update), route: ToolsNext::Gate },
-        })
+        if !is_stopped {
+            return Ok(Output { update: Some(update), route: ToolsNext::Gate });
+        }
+        self.interrupts.end(&info);
+        Ok(Output { update: Some(update.set_exit(Some(Exit::AbortedTools))), route: ToolsNext::Stopped })
     }
 
     fn describe(&self, node: &mut NodeDescription) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
-use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ModelCalls, ToolRunner, skipped};
@@ -78,11 +78,9 @@ impl Turn {
             AutoDecision::Block => return Ok(ended(Exit::BlockingLimit)),
         }
         let model = self.config.model_of(state.recovery.switched_model);
-        let meter = &self.config.meter;
-        let time_ms = now_ms.unwrap_or(0).saturating_sub(state.began_ms.unwrap_or(0));
         let max_output = request.settings.max_output_tokens;
         let call = Call { model: model.name(), input_tokens: prepared.tokens, max_output };
-        match meter.may_call(&meter.spent(&state.ledger, time_ms), call) {
+        match self.config.may_call(state, calls, now_ms, call) {
             Ok(max_output) => request.settings.max_output_tokens = max_output,
             Err(Exceeded(resource)) => return Ok(ended(Exit::BudgetExceeded(resource))),
         }
@@ -167,11 +165,15 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let state = Arc::clone(task.state());
-        let stop = self.config.interrupts.of(&task.extract());
-        let calls = ModelCalls::of(&task).interrupted_by(stop);
+        let info: TaskInfo = task.extract();
+        let calls = ModelCalls::of(&task).interrupted_by(self.config.interrupts.of(&info));
         let now_ms = now_ms(&self.config, &task.extract()).await;
         drop(task);
-        self.visit(&state, &calls, now_ms).await
+        let output = self.visit(&state, &calls, now_ms).await?;
+        if output.route == TurnNext::Stopped {
+            self.config.interrupts.end(&info);
+        }
+        Ok(output)
     }
 
     fn describe(&self, node: &mut NodeDescription) {

@@ -163,7 +163,7 @@ fn s2_035_121_122_an_ask_is_resolved_by_a_person_a_classifier_or_denied() {
     let auto = PermissionMode::Auto;
     let asked = ask(&headless, auto);
     assert_eq!((asked.verdict, headless.resolver(&asked, auto)), (Verdict::Ask, Resolver::Classifier));
-    let answer = |verdict| Classification { verdict, reason: "so".to_owned(), reply: None };
+    let answer = |verdict| Classification { verdict, reason: "so".to_owned() };
     let after =
         |permissions: &Permissions, verdict| permissions.classified(asked.clone(), &answer(verdict)).verdict;
     assert_eq!(after(&headless, Classified::Allow), Verdict::Allow);

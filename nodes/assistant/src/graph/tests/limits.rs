@@ -54,6 +54,41 @@ async fn s2_125_in_mode_auto_a_classifier_decides_and_asks_a_person_if_it_is_uns
 }
 
 #[tokio::test]
+async fn s2_121_184_the_calls_of_the_classifier_are_counted_and_kept_within_the_budget() {
+    let small = || {
+        let reply = ModelReply::new("small", r#"{ "verdict": "allow", "reason": "harmless" }"#);
+        Arc::new(Scripted::new().then(Turn::Reply(reply.with_usage(Usage::of(500, 20)))))
+    };
+    let auto = || AssistantState::ask("Do it.").mode(PermissionMode::Auto);
+    let folder = tempfile::tempdir().unwrap();
+    let tools = || superstep_tools::workspace(superstep_tools::Workspace::of_session());
+    let write = || ToolCall::new("c1", "write_file", json!({ "path": "a.txt", "content": "a" }));
+    let model = Scripted::new().then(write()).say("Done.");
+    let state = run_with(
+        AssistantConfig::new(model).small_model(small()).tools(tools()).workspace(folder.path()),
+        auto(),
+    )
+    .await;
+    assert_eq!(state.exit, Some(Exit::Completed));
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "a");
+    let counted = state.ledger.purpose(Purpose::Classifier);
+    assert_eq!((counted.calls, counted.usage.total()), (1, 520));
+
+    // The first reply leaves less than a decision costs, so a person is asked.
+    let small = small();
+    let reply = ModelReply::new("m", "").with_calls(vec![write()]).with_usage(Usage::of(9_000, 800));
+    let config = AssistantConfig::new(Scripted::new().then(Turn::Reply(reply)))
+        .small_model(Arc::clone(&small))
+        .tools(tools())
+        .workspace(folder.path())
+        .budget(Limits { tokens: Some(10_000), ..Limits::default() }, Prices::none());
+    let graph = assistant(config).unwrap().checkpointer(MemorySaver::new());
+    let asked = graph.thread("session").run(auto()).await.unwrap().interrupted().unwrap();
+    assert!(asked[0].question.to_string().contains("budget"), "{}", asked[0].question);
+    assert!(small.requests().is_empty());
+}
+
+#[tokio::test]
 async fn s2_117_a_tool_that_a_rule_denies_is_in_no_request() {
     let model = Arc::new(Scripted::new().say("Done."));
     let deny = RulePlace::new("add".parse().unwrap(), RuleSource::User);
