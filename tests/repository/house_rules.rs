@@ -67,7 +67,7 @@ const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the assistant. `config` and `state` name the types of the modules below the loop.
-const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 11] = [
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 12] = [
     ("exit", &[]),
     ("budget", &["exit"]),
     ("recovery", &["exit"]),
@@ -75,11 +75,23 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 11] = [
     ("permission", &[]),
     ("snapshot", &[]),
     ("interrupts", &[]),
+    ("hook", &["exit", "permission"]),
     ("state", &["budget", "context", "exit", "permission", "recovery", "snapshot"]),
-    ("config", &["budget", "context", "interrupts", "permission", "recovery", "snapshot", "state"]),
+    ("config", &["budget", "context", "hook", "interrupts", "permission", "recovery", "snapshot", "state"]),
     (
         "node",
-        &["budget", "config", "context", "exit", "interrupts", "permission", "recovery", "snapshot", "state"],
+        &[
+            "budget",
+            "config",
+            "context",
+            "exit",
+            "hook",
+            "interrupts",
+            "permission",
+            "recovery",
+            "snapshot",
+            "state",
+        ],
     ),
     ("graph", &["budget", "config", "node", "state"]),
 ];

@@ -15,6 +15,7 @@ use superstep_nodes::tool::{
 
 use crate::budget::{Call, Exceeded, Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
+use crate::hook::Hooks;
 use crate::interrupts::Interrupts;
 use crate::permission::Permissions;
 use crate::recovery::RecoveryOptions;
@@ -37,6 +38,7 @@ pub struct AssistantConfig {
     pub(crate) windows: ContextWindows,
     pub(crate) max_turns: NonZeroU32,
     pub(crate) permissions: Permissions,
+    pub(crate) hooks: Hooks,
     pub(crate) meter: Meter,
     pub(crate) interrupts: Interrupts,
 }
@@ -69,6 +71,7 @@ impl AssistantConfig {
             windows: ContextWindows::published(),
             max_turns: MAX_TURNS,
             permissions: Permissions::new(),
+            hooks: Hooks::new(),
             meter: Meter::default(),
             interrupts: Interrupts::default(),
         }
@@ -165,6 +168,13 @@ impl AssistantConfig {
     #[must_use]
     pub fn permissions(mut self, permissions: Permissions) -> Self {
         self.permissions = permissions;
+        self
+    }
+
+    /// Sets the hooks, which are asked before calls of tools and before a run ends.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
         self
     }
 

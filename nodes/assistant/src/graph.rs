@@ -37,9 +37,9 @@ use crate::state::AssistantState;
 /// | `turn` | for the next step | its message, the records of the [passes](crate::context), or the failure |
 /// | `compact` | for a summary | a compaction |
 /// | `recover` | – | the counters of recovery; the exit, if nothing helps |
-/// | `authorize` | mode `auto`: whether a call may be made | decisions, grants, an answer for each denied call |
+/// | `authorize` | mode `auto`: whether a call may be made | decisions, grants, an answer for each denied call; the exit, if a hook ends the run |
 /// | `tools` | – | an answer for each call |
-/// | `finish` | – | the exit |
+/// | `finish` | – | the exit, or the objections of stop hooks |
 ///
 /// The run finishes also where the work fails: `exit` says how it ended, and the next message continues the session. Each
 /// call of a model and of a tool is an effect, so a resumed run makes none again that has ended.
@@ -139,6 +139,7 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         graph.route(authorize, move |next| match next {
             AuthorizeNext::Run => to(tools),
             AuthorizeNext::Gate => to(gate),
+            AuthorizeNext::Stopped => END,
         });
         graph.route(tools, move |next| match next {
             ToolsNext::Gate => to(gate),

@@ -7,6 +7,7 @@
 //! | [`budget`] | limits on tokens, money and time |
 //! | [`context`] | the part of a conversation that a model is shown |
 //! | [`exit`] | the conditions under which the loop ends or continues |
+//! | [`hook`] | code and commands that are asked before a call is made and before a run ends |
 //! | [`permission`] | which calls of tools are allowed, denied or asked about, and why |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
@@ -23,6 +24,7 @@ mod config;
 pub mod context;
 pub mod exit;
 mod graph;
+pub mod hook;
 mod interrupts;
 pub mod node;
 pub mod permission;

@@ -48,6 +48,8 @@ pub struct AssistantState {
     pub began_ms: Option<u64>,
     /// The number of replies of the model to this message of the user.
     pub turn_count: u32,
+    /// The number of responses to this message of the user to which stop hooks objected.
+    pub objections: u32,
     /// The attempts at recovery so far.
     pub recovery: Recovery,
     /// The tokens of the last request and its reply.
@@ -65,6 +67,12 @@ pub struct AssistantState {
     /// The reason for which the run ended.
     pub exit: Option<Exit>,
 }
+
+/// The end of the ids of messages with objections of stop hooks.
+pub(crate) const OBJECTION: &str = ".objection";
+
+/// The end of the ids of messages that ask the model to continue a reply.
+pub(crate) const RESUMED: &str = ".resume";
 
 /// The failure of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -115,6 +123,23 @@ impl AssistantState {
             auto: self.auto_compact,
             turn: self.turn_count,
         }
+    }
+
+    /// Returns `true` if a stop hook has objected to a response to this message of the user.
+    pub const fn stop_hook_active(&self) -> bool {
+        self.objections > 0
+    }
+
+    /// Returns the last message of the user. Messages that the loop writes in the user's role do not count: what a hook
+    /// or a file says is no task.
+    pub(crate) fn task(&self) -> String {
+        let is_of_loop = |id: &str| [OBJECTION, RESUMED].iter().any(|end| id.ends_with(end));
+        let said = self
+            .messages
+            .iter()
+            .rev()
+            .find(|message| matches!(message, Message::Human(_)) && !is_of_loop(message.id().as_str()));
+        said.map(|message| message.text().into_owned()).unwrap_or_default()
     }
 
     /// Returns the text of the last reply; empty before the first one.

@@ -21,6 +21,7 @@ use crate::exit::{Exit, Transition};
 use crate::interrupts::Interrupts;
 use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 
+mod hooks;
 mod limits;
 
 /// A model that gives the same answer to every request, and counts the requests.

@@ -5,17 +5,22 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
-use superstep_core::node::{Ask, Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::node::{Ask, Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
-use superstep_nodes::__private::{ModelCalls, ToolRunner, ToolTask, last_request, open_calls};
+use superstep_core::run::CancellationToken;
+use superstep_nodes::__private::{ModelCalls, ToolRunner, ToolTask, open_calls};
 use superstep_nodes::message::{Message, ToolCall};
+use superstep_nodes::tool::{Permission, PermissionMatcher, Tool, ToolError};
 
 use super::gate::now_ms;
+use super::hooks::{Heard, call_hook};
 use crate::budget::Call;
 use crate::config::AssistantConfig;
+use crate::exit::Exit;
+use crate::hook::{CallAnswer, CallEvent};
 use crate::permission::{
-    CallView, Classification, Decision, Grant, PermissionAnswer, PermissionQuestion, Resolver, Verdict,
-    classifier_request,
+    CallView, Classification, Decision, Grant, HookVerdict, Layer, PermissionAnswer, PermissionQuestion,
+    Resolver, Verdict, classifier_request,
 };
 use crate::state::AssistantState;
 
@@ -34,6 +39,8 @@ pub enum AuthorizeNext {
     Run,
     /// Every call is answered already.
     Gate,
+    /// A hook ended the run, or the user stopped the turn. Every call is answered.
+    Stopped,
 }
 
 /// The means of a task to decide.
@@ -41,18 +48,41 @@ struct Means {
     state: Arc<AssistantState>,
     calls: ModelCalls,
     tools: ToolTask,
+    effects: Effects,
     now_ms: Option<u64>,
     ask: Ask<PermissionQuestion, PermissionAnswer>,
+    info: TaskInfo,
+    stop: CancellationToken,
 }
 
-/// The outcome for one call.
-enum Outcome {
-    /// The tool refuses the call as one that makes no sense.
-    Refused(String),
-    /// The call is decided on.
-    Decided(Decision),
-    /// A person has to decide.
-    Asks(Box<PermissionQuestion>, Decision),
+/// A call whose tool finds that it makes sense, and the verdicts of hooks on it.
+struct Checked {
+    tool: Arc<dyn Tool>,
+    matcher: Option<PermissionMatcher>,
+    check: Permission,
+    hooks: Vec<HookVerdict>,
+}
+
+impl Checked {
+    fn view<'c>(&'c self, call: &'c ToolCall) -> CallView<'c> {
+        let is_read_only = self.tool.is_read_only(&call.input);
+        CallView {
+            call,
+            is_read_only,
+            matcher: self.matcher.as_ref(),
+            check: &self.check,
+            hooks: &self.hooks,
+        }
+    }
+}
+
+/// The calls of the last reply, each with its position.
+type Calls = [(usize, ToolCall)];
+
+/// The end of the run, with the answer to the calls that are not made.
+struct Ended {
+    exit: Exit,
+    reason: String,
 }
 
 impl Authorize {
@@ -60,35 +90,75 @@ impl Authorize {
         Self { config: Arc::clone(config), runner: runner.clone() }
     }
 
-    async fn outcome(&self, position: usize, call: &ToolCall, means: &Means) -> Result<Outcome, NodeError> {
+    /// Asks the tool and the hooks about a call.
+    async fn check(
+        &self,
+        position: usize,
+        call: &ToolCall,
+        means: &Means,
+    ) -> Result<Result<Checked, ToolError>, Ended> {
         let context = self.runner.context(&means.tools, call);
         let (tool, check) = match self.runner.prepare(call).check(&context).await {
             Ok(checked) => checked,
-            Err(refused) => return Ok(Outcome::Refused(refused.to_string())),
+            Err(refused) => return Ok(Err(refused)),
         };
         let matcher = tool.permission_matcher(&call.input);
-        let view = CallView {
-            call,
-            is_read_only: tool.is_read_only(&call.input),
-            matcher: matcher.as_ref(),
-            check: &check,
-            hooks: &[],
-        };
-        let (permissions, state) = (&self.config.permissions, &means.state);
-        let mut decision = permissions.decide(&view, state.mode, &state.grants);
-        let is_for_classifier = permissions.resolver(&decision, state.mode) == Resolver::Classifier;
-        if decision.verdict == Verdict::Ask && is_for_classifier {
-            let input = tool.classifier_input(&call.input);
-            let answer = self.classification(position, call, input.as_deref(), means).await?;
-            decision = permissions.classified(decision, &answer);
+        let mut checked = Checked { tool, matcher, check, hooks: Vec::new() };
+        let mode = means.state.mode;
+        let without_hooks = self.config.permissions.decide(&checked.view(call), mode, &means.state.grants);
+        // No hook lifts a deny of layers 1 to 3, so none is asked.
+        if without_hooks.verdict == Verdict::Deny && without_hooks.layer != Layer::Mode {
+            return Ok(Ok(checked));
         }
-        Ok(match decision.verdict {
-            Verdict::Ask => {
-                let question = permissions.question(&view, &decision, &state.grants);
-                Outcome::Asks(Box::new(question), decision)
+        let event = CallEvent {
+            task: &means.state.task(),
+            tool: &call.name,
+            input: &call.input,
+            is_read_only: checked.tool.is_read_only(&call.input),
+            mode,
+            workspace: self.config.workspace.as_deref(),
+        };
+        let hooks = self.config.hooks.of_call(call, checked.matcher.as_ref()).enumerate();
+        let asked = hooks.map(|(nth, hook)| async move {
+            let key = format!("{nth}:{position}:{}", call.id);
+            (hook.name().to_owned(), call_hook(&means.effects, key, hook, &event, &means.stop).await)
+        });
+        for (hook, heard) in join_all(asked).await {
+            match heard {
+                Heard::Answer(CallAnswer::Pass) => {}
+                Heard::Answer(CallAnswer::Decide(verdict, reason)) => {
+                    checked.hooks.push(HookVerdict { hook, verdict, reason });
+                }
+                Heard::Answer(CallAnswer::End(reason)) => {
+                    let reason = format!("Not run: the hook {hook} ended the run: {reason}");
+                    return Err(Ended { exit: Exit::HookStopped, reason });
+                }
+                Heard::Stopped => {
+                    let reason = "Not run: the user stopped the turn.".to_owned();
+                    return Err(Ended { exit: Exit::AbortedTools, reason });
+                }
             }
-            Verdict::Allow | Verdict::Deny => Outcome::Decided(decision),
-        })
+        }
+        Ok(Ok(checked))
+    }
+
+    /// Decides on a call, as far as no person is needed.
+    async fn decide(
+        &self,
+        position: usize,
+        call: &ToolCall,
+        checked: &Checked,
+        means: &Means,
+    ) -> Result<Decision, NodeError> {
+        let (permissions, state) = (&self.config.permissions, &means.state);
+        let decision = permissions.decide(&checked.view(call), state.mode, &state.grants);
+        let is_for_classifier = permissions.resolver(&decision, state.mode) == Resolver::Classifier;
+        if decision.verdict != Verdict::Ask || !is_for_classifier {
+            return Ok(decision);
+        }
+        let input = checked.tool.classifier_input(&call.input);
+        let answer = self.classification(position, call, input.as_deref(), means).await?;
+        Ok(permissions.classified(decision, &answer))
     }
 
     /// Asks the classifier about a call, if the budget allows it.
@@ -101,8 +171,7 @@ impl Authorize {
     ) -> Result<Classification, NodeError> {
         let (config, state, calls) = (&self.config, &means.state, &means.calls);
         let message = calls.message_id_of(format_args!("classify.{position}"));
-        let task = last_request(&state.messages);
-        let mut request = match classifier_request(message.clone(), &task, &call.name, input) {
+        let mut request = match classifier_request(message.clone(), &state.task(), &call.name, input) {
             Ok(request) => request,
             Err(unsure) => return Ok(unsure),
         };
@@ -118,57 +187,62 @@ impl Authorize {
         })
     }
 
-    /// Asks a person, if one has to decide. The error is the reason for which the tool refuses the call.
-    async fn settled(
+    /// Asks a person, if one has to decide.
+    async fn ask(
         &self,
         position: usize,
         call: &ToolCall,
-        outcome: Outcome,
+        checked: &Checked,
+        decision: Decision,
         means: &Means,
-    ) -> Result<(Decision, Vec<Grant>), String> {
-        match outcome {
-            Outcome::Refused(reason) => Err(reason),
-            Outcome::Decided(decision) => Ok((decision, Vec::new())),
-            Outcome::Asks(question, decision) => {
-                let key = format!("{position}:{}", call.id);
-                let answer = means.ask.ask_as(&key, (*question).clone()).await;
-                Ok(question.answered(decision, &answer))
-            }
+    ) -> (Decision, Vec<Grant>) {
+        if decision.verdict != Verdict::Ask {
+            return (decision, Vec::new());
         }
+        let question =
+            self.config.permissions.question(&checked.view(call), &decision, &means.state.grants);
+        let answer = means.ask.ask_as(&format!("{position}:{}", call.id), question.clone()).await;
+        question.answered(decision, &answer)
     }
 
     async fn visit(&self, means: Means) -> Result<Output<AssistantState, AuthorizeNext>, NodeError> {
         let calls = open_calls(&means.state.messages);
-        let mut outcomes = Vec::with_capacity(calls.len());
+        // All hooks are asked before the first question is: one of them may end the run.
+        let checks = join_all(calls.iter().map(|(position, call)| self.check(*position, call, &means))).await;
+        let checks: Vec<_> = match checks.into_iter().collect() {
+            Ok(checks) => checks,
+            Err(ended) => return Ok(self.ended(&means, &calls, &ended)),
+        };
+        let mut decided = Vec::with_capacity(calls.len());
         // One after the other, as each call of the classifier is paid for out of what the earlier ones left.
-        for (position, call) in &calls {
-            outcomes.push(self.outcome(*position, call, &means).await?);
+        for ((position, call), checked) in calls.iter().zip(checks) {
+            decided.push(match checked {
+                Ok(checked) => Ok((self.decide(*position, call, &checked, &means).await?, checked)),
+                Err(refused) => Err(refused),
+            });
         }
-        let settled = calls.iter().zip(outcomes);
-        let settled = settled.map(|((position, call), made)| self.settled(*position, call, made, &means));
-        let settled = join_all(settled).await;
+        let outcomes = calls.iter().zip(decided).map(|((position, call), decided)| async {
+            let (decision, checked) = decided?;
+            Ok::<_, ToolError>(self.ask(*position, call, &checked, decision, &means).await)
+        });
+        let outcomes = join_all(outcomes).await;
         let (mut answers, mut decisions, mut granted, mut allowed) = (vec![], vec![], vec![], vec![]);
-        for ((position, call), settled) in calls.iter().zip(settled) {
+        for ((position, call), outcome) in calls.iter().zip(outcomes) {
             let id = means.calls.message_id_of(position);
-            let (decision, grants) = match settled {
-                Ok(settled) => settled,
-                Err(reason) => {
-                    answers.push(Message::tool_error(id, call, reason));
-                    continue;
-                }
-            };
-            match decision.verdict {
-                Verdict::Allow => allowed.push(*position as u32),
-                Verdict::Ask | Verdict::Deny => {
-                    answers.push(Message::tool_error(
-                        id,
-                        call,
-                        format!("Not permitted: {}", decision.reason),
-                    ));
+            match outcome {
+                Err(refused) => answers.push(Message::tool_error(id, call, refused.to_string())),
+                Ok((decision, grants)) => {
+                    match decision.verdict {
+                        Verdict::Allow => allowed.push(*position as u32),
+                        Verdict::Ask | Verdict::Deny => {
+                            let reason = format!("Not permitted: {}", decision.reason);
+                            answers.push(Message::tool_error(id, call, reason));
+                        }
+                    }
+                    decisions.push(decision);
+                    granted.extend(grants);
                 }
             }
-            decisions.push(decision);
-            granted.extend(grants);
         }
         let route = if allowed.is_empty() { AuthorizeNext::Gate } else { AuthorizeNext::Run };
         let update = AssistantState::update()
@@ -179,6 +253,17 @@ impl Authorize {
             .ledger(means.calls.made());
         Ok(Output { update: Some(update), route })
     }
+
+    /// Answers every call, and ends the run.
+    fn ended(&self, means: &Means, calls: &Calls, ended: &Ended) -> Output<AssistantState, AuthorizeNext> {
+        self.config.interrupts.end(&means.info);
+        let answer = |(position, call): &(usize, ToolCall)| {
+            Message::tool_error(means.calls.message_id_of(position), call, ended.reason.as_str())
+        };
+        let answers: Vec<_> = calls.iter().map(answer).collect();
+        let update = AssistantState::update().messages(answers).set_exit(Some(ended.exit));
+        Output { update: Some(update), route: AuthorizeNext::Stopped }
+    }
 }
 
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
@@ -187,12 +272,17 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         // The first extractor: `describe` names the types of the question at its position.
         let ask = task.extract();
+        let info: TaskInfo = task.extract();
+        let (effects, stop): (Effects, _) = (task.extract(), self.config.interrupts.of(&info));
         let means = Means {
             ask,
+            info,
             state: Arc::clone(task.state()),
-            calls: ModelCalls::of(&task).interrupted_by(self.config.interrupts.of(&task.extract())),
+            calls: ModelCalls::of(&task).interrupted_by(stop.clone()),
+            stop,
             tools: ToolTask::of(&task),
-            now_ms: now_ms(&self.config, &task.extract()).await,
+            now_ms: now_ms(&self.config, &effects).await,
+            effects,
         };
         drop(task);
         self.visit(means).await
@@ -206,5 +296,6 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
         node.writes_field(AssistantState::GRANTS.id());
         node.writes_field(AssistantState::ALLOWED.id());
         node.writes_field(AssistantState::LEDGER.id());
+        node.writes_field(AssistantState::EXIT.id());
     }
 }

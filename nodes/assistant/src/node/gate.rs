@@ -45,7 +45,8 @@ impl Gate {
             let mut recovery = state.recovery.clone();
             recovery.after_message();
             let message = Message::human(info.place(), request);
-            update = update.set_request(None).set_began_ms(now_ms).recovery(recovery).messages([message]);
+            update = update.set_request(None).set_began_ms(now_ms).recovery(recovery).objections(0);
+            update = update.messages([message]);
         } else if state.messages.is_empty() {
             return Err(NodeError::terminal(NOTHING_TO_DO));
         } else if matches!(state.messages.last(), Some(Message::Tool(_))) {
@@ -84,6 +85,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         node.writes_field(AssistantState::BEGAN_MS.id());
         node.writes_field(AssistantState::REQUEST.id());
         node.writes_field(AssistantState::RECOVERY.id());
+        node.writes_field(AssistantState::OBJECTIONS.id());
         node.writes_field(AssistantState::FAILURE.id());
         node.writes_field(AssistantState::TRANSITION.id());
         node.writes_field(AssistantState::EXIT.id());

@@ -5,6 +5,7 @@ mod blobs;
 mod compact;
 mod finish;
 mod gate;
+mod hooks;
 mod recover;
 mod tools;
 mod turn;

@@ -13,7 +13,7 @@ use crate::config::AssistantConfig;
 use crate::context::{drain_folds, leave_out_pictures};
 use crate::exit::Transition;
 use crate::recovery::{Action, Circumstances, next};
-use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
+use crate::state::{AssistantState, AssistantStateUpdate, RESUMED, TurnFailure};
 
 /// The node after a failed turn: it takes the [next step of recovery](next).
 pub(crate) struct Recover {
@@ -74,7 +74,7 @@ impl Recover {
             Action::StripMedia => (update.trims(pictures()), Transition::StrippedMedia, RecoverNext::Turn),
             Action::Escalate(_) => (update, Transition::Escalated, RecoverNext::Turn),
             Action::ResumeOutput => {
-                let request = Message::human(format!("{}.resume", info.place()), RESUME);
+                let request = Message::human(format!("{}{RESUMED}", info.place()), RESUME);
                 (
                     update.messages(kept(failure).into_iter().chain([request]).collect::<Vec<_>>()),
                     Transition::Resumed,
