@@ -67,17 +67,24 @@ const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the assistant. `config` and `state` name the types of the modules below the loop.
-const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 12] = [
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 16] = [
     ("exit", &[]),
     ("budget", &["exit"]),
     ("recovery", &["exit"]),
     ("context", &[]),
     ("permission", &[]),
     ("snapshot", &[]),
+    ("inbox", &[]),
     ("interrupts", &[]),
     ("hook", &["exit", "permission"]),
     ("state", &["budget", "context", "exit", "permission", "recovery", "snapshot"]),
-    ("config", &["budget", "context", "hook", "interrupts", "permission", "recovery", "snapshot", "state"]),
+    ("event", &["exit", "permission", "state"]),
+    ("session", &["state"]),
+    ("transcript", &["state"]),
+    (
+        "config",
+        &["budget", "context", "hook", "inbox", "interrupts", "permission", "recovery", "snapshot", "state"],
+    ),
     (
         "node",
         &[
@@ -86,6 +93,7 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 12] = [
             "context",
             "exit",
             "hook",
+            "inbox",
             "interrupts",
             "permission",
             "recovery",

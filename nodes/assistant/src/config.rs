@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use superstep_core::node::TaskInfo;
 use superstep_nodes::__private::{ModelCalls, ToolRunner};
 use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::model::{ChatModel, Prices, Settings};
@@ -16,6 +17,7 @@ use superstep_nodes::tool::{
 use crate::budget::{Call, Exceeded, Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::hook::Hooks;
+use crate::inbox::Inbox;
 use crate::interrupts::Interrupts;
 use crate::permission::Permissions;
 use crate::recovery::RecoveryOptions;
@@ -41,6 +43,7 @@ pub struct AssistantConfig {
     pub(crate) hooks: Hooks,
     pub(crate) meter: Meter,
     pub(crate) interrupts: Interrupts,
+    pub(crate) inbox: Option<Inbox>,
 }
 
 const INSTRUCTIONS: &str = "You work on requests of a user, step by step, with the tools that you are given. Look before you \
@@ -74,6 +77,7 @@ impl AssistantConfig {
             hooks: Hooks::new(),
             meter: Meter::default(),
             interrupts: Interrupts::default(),
+            inbox: None,
         }
     }
 
@@ -191,6 +195,18 @@ impl AssistantConfig {
     pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
         self.interrupts = interrupts;
         self
+    }
+
+    /// Takes messages from this inbox while the assistant works: between two turns, and before a run ends.
+    #[must_use]
+    pub fn inbox(mut self, inbox: Inbox) -> Self {
+        self.inbox = Some(inbox);
+        self
+    }
+
+    /// Returns the inbox for a task. A sub-agent has none: the messages are for its session.
+    pub(crate) fn inbox_of(&self, task: &TaskInfo) -> Option<&Inbox> {
+        self.inbox.as_ref().filter(|_| !task.thread().is_below())
     }
 
     /// Returns the runner of the tools that rules do not hide. What it runs is authorized.

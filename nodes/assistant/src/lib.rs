@@ -4,10 +4,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`assistant()`], [`AssistantConfig`], [`AssistantState`] | the graph, its configuration and its state |
+//! | [`AssistantEvent`] | the events that front ends read |
 //! | [`budget`] | limits on tokens, money and time |
 //! | [`context`] | the part of a conversation that a model is shown |
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`hook`] | code and commands that are asked before a call is made and before a run ends |
+//! | [`inbox`] | messages for sessions while they work |
 //! | [`permission`] | which calls of tools are allowed, denied or asked about, and why |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
@@ -22,9 +24,11 @@ extern crate superstep_core as superstep;
 pub mod budget;
 mod config;
 pub mod context;
+mod event;
 pub mod exit;
 mod graph;
 pub mod hook;
+pub mod inbox;
 mod interrupts;
 pub mod node;
 pub mod permission;
@@ -33,6 +37,7 @@ pub mod snapshot;
 mod state;
 
 pub use config::AssistantConfig;
+pub use event::AssistantEvent;
 pub use graph::{AssistantError, AssistantGraph, assistant};
 pub use interrupts::Interrupts;
 pub use state::{AssistantState, AssistantStateUpdate, TurnFailure};

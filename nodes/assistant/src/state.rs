@@ -44,6 +44,8 @@ pub struct AssistantState {
     pub ledger: Ledger,
     /// The message of the user that the next visit of `gate` appends.
     pub request: Option<String>,
+    /// The ids of the messages that the last visit of `gate` took. They are removed from the inbox by the next one.
+    pub inbox_taken: Vec<String>,
     /// The time of this message of the user, in milliseconds of Unix time; only where time is limited.
     pub began_ms: Option<u64>,
     /// The number of replies of the model to this message of the user.

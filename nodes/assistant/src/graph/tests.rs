@@ -21,7 +21,9 @@ use crate::exit::{Exit, Transition};
 use crate::interrupts::Interrupts;
 use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 
+mod events;
 mod hooks;
+mod inbox;
 mod limits;
 
 /// A model that gives the same answer to every request, and counts the requests.

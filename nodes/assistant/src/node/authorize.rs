@@ -199,8 +199,7 @@ impl Authorize {
         if decision.verdict != Verdict::Ask {
             return (decision, Vec::new());
         }
-        let question =
-            self.config.permissions.question(&checked.view(call), &decision, &means.state.grants);
+        let question = self.config.permissions.question(&checked.view(call), &decision, &means.state.grants);
         let answer = means.ask.ask_as(&format!("{position}:{}", call.id), question.clone()).await;
         question.answered(decision, &answer)
     }

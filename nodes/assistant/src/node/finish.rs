@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
+use superstep_core::error::NodeError;
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, OnUnknown, Output, Task, TaskInfo};
 use superstep_core::route::Route;
+use superstep_core::store::AccessError;
 use superstep_nodes::message::Message;
 
+use super::gate::is_new;
 use super::hooks::{Heard, stop_hook};
 use crate::config::AssistantConfig;
 use crate::exit::{Exit, Transition};
 use crate::hook::{EndEvent, StopAnswer};
 use crate::state::{AssistantState, OBJECTION};
 
-/// The node after a response: it asks the stop hooks, and ends the run. If a hook objects, the work continues with its
-/// reason, as often as the hooks may object.
+/// The node after a response: it ends the run, unless a message waits or a stop hook objects. Then the work continues,
+/// after objections as often as the hooks may object.
 pub(crate) struct Finish {
     config: Arc<AssistantConfig>,
 }
@@ -64,15 +67,33 @@ impl Finish {
         }
         if objections.is_empty() { Answer::Pass } else { Answer::Object(objections.join("\n\n")) }
     }
+
+    /// Returns `true` if the inbox has a message that the session has not taken.
+    async fn is_awaited(
+        &self,
+        state: &AssistantState,
+        effects: &Effects,
+        info: &TaskInfo,
+    ) -> Result<bool, NodeError> {
+        let Some(inbox) = self.config.inbox_of(info) else { return Ok(false) };
+        let look = || async {
+            let waiting = inbox.waiting(info.thread()).await?;
+            Ok::<_, AccessError>(waiting.iter().any(|message| is_new(state, message)))
+        };
+        effects.on_unknown(OnUnknown::Retry).run("inbox", look).await.map_err(NodeError::retryable)
+    }
 }
 
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Finish {
-    type Output = Output<AssistantState, FinishNext>;
+    type Output = Result<Output<AssistantState, FinishNext>, NodeError>;
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let (state, effects): (_, Effects) = (Arc::clone(task.state()), task.extract());
         let info: TaskInfo = task.extract();
         drop(task);
+        if self.is_awaited(&state, &effects, &info).await? {
+            return Ok(Output { update: None, route: FinishNext::Gate });
+        }
         let update = AssistantState::update();
         let (update, exit) = match self.asked(&state, &effects, &info).await {
             Answer::Pass => (update, Exit::Completed),
@@ -83,13 +104,13 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Finish {
                     .objections(state.objections.saturating_add(1));
                 if state.objections < self.config.hooks.most_objections() {
                     let update = update.set_transition(Some(Transition::StopHook));
-                    return Output { update: Some(update), route: FinishNext::Gate };
+                    return Ok(Output { update: Some(update), route: FinishNext::Gate });
                 }
                 (update, Exit::StopHookPrevented)
             }
         };
         self.config.interrupts.end(&info);
-        Output { update: Some(update.set_exit(Some(exit))), route: FinishNext::End }
+        Ok(Output { update: Some(update.set_exit(Some(exit))), route: FinishNext::End })
     }
 
     fn describe(&self, node: &mut NodeDescription) {

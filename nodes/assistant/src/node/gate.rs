@@ -5,15 +5,18 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
-use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, OnUnknown, Output, Task, TaskInfo};
 use superstep_core::route::Route;
-use superstep_nodes::message::Message;
+use superstep_core::store::AccessError;
+use superstep_nodes::message::{Message, MessageId};
 
 use crate::config::AssistantConfig;
 use crate::exit::{Exit, Transition};
+use crate::inbox::{Delivery, InboxMessage};
 use crate::state::AssistantState;
 
-/// The node before each turn: it takes the message of the user into the conversation, and checks the limits.
+/// The node before each turn: it takes the message of the user and those of the inbox into the conversation, and checks
+/// the limits.
 pub(crate) struct Gate {
     config: Arc<AssistantConfig>,
 }
@@ -38,25 +41,85 @@ impl Gate {
         state: &AssistantState,
         info: &TaskInfo,
         now_ms: Option<u64>,
+        arrived: Vec<InboxMessage>,
     ) -> Result<Output<AssistantState, GateNext>, NodeError> {
+        let request = state.request.as_deref().filter(|request| !request.trim().is_empty());
+        let has_news = arrived.iter().any(|message| is_new(state, message));
+        let is_asked = request.is_some()
+            || arrived.iter().any(|message| message.from.is_none() && is_new(state, message));
         let mut update = AssistantState::update().set_failure(None);
-        if let Some(request) = state.request.as_deref().filter(|request| !request.trim().is_empty()) {
-            self.config.interrupts.begin(info);
+        let mut turn_count = state.turn_count;
+        if is_asked {
             let mut recovery = state.recovery.clone();
             recovery.after_message();
-            let message = Message::human(info.place(), request);
-            update = update.set_request(None).set_began_ms(now_ms).recovery(recovery).objections(0);
-            update = update.messages([message]);
-        } else if state.messages.is_empty() {
-            return Err(NodeError::terminal(NOTHING_TO_DO));
-        } else if matches!(state.messages.last(), Some(Message::Tool(_))) {
+            turn_count = 0;
+            update = update.set_began_ms(now_ms).recovery(recovery).turn_count(turn_count).objections(0);
+        }
+        if state.request.is_some() {
+            update = update.set_request(None);
+        }
+        if request.is_some() {
+            self.config.interrupts.begin(info);
+        }
+        if has_news && request.is_none() {
+            update = update.set_transition(Some(Transition::Message));
+        } else if request.is_none() && matches!(state.messages.last(), Some(Message::Tool(_))) {
             update = update.set_transition(Some(Transition::Tools));
         }
-        if state.turn_count >= self.config.max_turns.get() {
+        let taken: Vec<String> = arrived.iter().map(|message| message.id.clone()).collect();
+        if taken != state.inbox_taken && self.config.inbox.is_some() {
+            update = update.inbox_taken(taken);
+        }
+        let news = arrived.into_iter().filter(|message| is_new(state, message)).map(to_message);
+        let messages: Vec<_> =
+            news.chain(request.map(|request| Message::human(info.place(), request))).collect();
+        if messages.is_empty() && state.messages.is_empty() {
+            return Err(NodeError::terminal(NOTHING_TO_DO));
+        }
+        if !messages.is_empty() {
+            update = update.messages(messages);
+        }
+        if turn_count >= self.config.max_turns.get() {
             self.config.interrupts.end(info);
             return Ok(Output { update: Some(update.set_exit(Some(Exit::MaxTurns))), route: GateNext::Stop });
         }
         Ok(Output { update: Some(update), route: GateNext::Turn })
+    }
+
+    /// Reads the messages that the session takes now, and removes those from the inbox that its checkpoint has.
+    async fn arrived(
+        &self,
+        state: &AssistantState,
+        effects: &Effects,
+        info: &TaskInfo,
+    ) -> Result<Vec<InboxMessage>, NodeError> {
+        let Some(inbox) = self.config.inbox_of(info) else { return Ok(Vec::new()) };
+        let is_working = state.request.is_none() && matches!(state.messages.last(), Some(Message::Tool(_)));
+        let read = || async {
+            inbox.remove(info.thread(), &state.inbox_taken).await?;
+            let mut waiting = inbox.waiting(info.thread()).await?;
+            waiting.retain(|message| !is_working || message.delivery == Delivery::Steer);
+            Ok::<_, AccessError>(waiting)
+        };
+        effects.on_unknown(OnUnknown::Retry).run("inbox", read).await.map_err(NodeError::retryable)
+    }
+}
+
+/// Returns `true` if the session has not taken the message.
+pub(super) fn is_new(state: &AssistantState, message: &InboxMessage) -> bool {
+    let id = message_id(message);
+    !state.inbox_taken.contains(&message.id) && !state.messages.iter().any(|taken| *taken.id() == id)
+}
+
+fn message_id(message: &InboxMessage) -> MessageId {
+    MessageId::new(format!("inbox.{}", message.id))
+}
+
+fn to_message(message: InboxMessage) -> Message {
+    let id = message_id(&message);
+    match message.from {
+        Some(agent) => Message::human(id, format!("[Message of the agent `{agent}`]\n{}", message.text)),
+        None => Message::human(id, message.text),
     }
 }
 
@@ -75,8 +138,11 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
     type Output = Result<Output<AssistantState, GateNext>, NodeError>;
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
-        let now_ms = now_ms(&self.config, &task.extract()).await;
-        self.visit(task.state(), &task.extract(), now_ms)
+        let (state, effects, info) = (Arc::clone(task.state()), task.extract(), task.extract());
+        drop(task);
+        let now_ms = now_ms(&self.config, &effects).await;
+        let arrived = self.arrived(&state, &effects, &info).await?;
+        self.visit(&state, &info, now_ms, arrived)
     }
 
     fn describe(&self, node: &mut NodeDescription) {
@@ -84,6 +150,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         node.writes_field(AssistantState::MESSAGES.id());
         node.writes_field(AssistantState::BEGAN_MS.id());
         node.writes_field(AssistantState::REQUEST.id());
+        node.writes_field(AssistantState::INBOX_TAKEN.id());
+        node.writes_field(AssistantState::TURN_COUNT.id());
         node.writes_field(AssistantState::RECOVERY.id());
         node.writes_field(AssistantState::OBJECTIONS.id());
         node.writes_field(AssistantState::FAILURE.id());

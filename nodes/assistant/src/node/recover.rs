@@ -83,8 +83,11 @@ impl Recover {
             }
             Action::Surface(exit) => {
                 self.config.interrupts.end(info);
-                let update =
-                    update.messages(kept(failure).into_iter().collect::<Vec<_>>()).set_exit(Some(exit));
+                // Written again, so that the event of the exit has the failure.
+                let update = update
+                    .messages(kept(failure).into_iter().collect::<Vec<_>>())
+                    .set_failure(state.failure.clone())
+                    .set_exit(Some(exit));
                 return Ok(Output { update: Some(update), route: RecoverNext::Stop });
             }
         };
