@@ -26,6 +26,7 @@ mod models;
 #[path = "../../opening_hours/graph.rs"]
 mod museum;
 mod nodes_and_extractors;
+mod permissions;
 mod photo_critic;
 mod readme;
 mod routing_and_fan_out;
