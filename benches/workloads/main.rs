@@ -10,6 +10,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod agent;
+#[cfg(feature = "assistant")]
+mod agents;
 mod asleep;
 mod compaction;
 mod effects;
@@ -65,6 +67,8 @@ const WORKLOADS: &[Workload] = &[
     ("W16", turns::long),
     ("W17", effects::process),
     ("W17p", effects::power),
+    #[cfg(feature = "assistant")]
+    ("W21", agents::readers),
     ("W24", asleep::asleep),
 ];
 

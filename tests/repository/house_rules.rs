@@ -67,7 +67,7 @@ const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the assistant. `config` and `state` name the types of the modules below the loop.
-const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 16] = [
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 18] = [
     ("exit", &[]),
     ("budget", &["exit"]),
     ("recovery", &["exit"]),
@@ -76,18 +76,31 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 16] = [
     ("snapshot", &[]),
     ("inbox", &[]),
     ("interrupts", &[]),
+    ("agents", &["budget", "exit", "permission"]),
     ("hook", &["exit", "permission"]),
-    ("state", &["budget", "context", "exit", "permission", "recovery", "snapshot"]),
+    ("state", &["agents", "budget", "context", "exit", "permission", "recovery", "snapshot"]),
     ("event", &["exit", "permission", "state"]),
     ("session", &["state"]),
     ("transcript", &["state"]),
     (
         "config",
-        &["budget", "context", "hook", "inbox", "interrupts", "permission", "recovery", "snapshot", "state"],
+        &[
+            "agents",
+            "budget",
+            "context",
+            "hook",
+            "inbox",
+            "interrupts",
+            "permission",
+            "recovery",
+            "snapshot",
+            "state",
+        ],
     ),
     (
         "node",
         &[
+            "agents",
             "budget",
             "config",
             "context",
@@ -101,7 +114,8 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 16] = [
             "state",
         ],
     ),
-    ("graph", &["budget", "config", "node", "state"]),
+    ("graph", &["agents", "budget", "config", "node", "state"]),
+    ("background", &["agents", "config", "graph", "inbox", "state"]),
 ];
 
 pub(crate) fn root() -> PathBuf {

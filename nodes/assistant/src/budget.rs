@@ -9,6 +9,7 @@
 //! request ─┘
 //! ```
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -39,6 +40,18 @@ pub struct Spent {
     pub micro_usd: u64,
     /// Time since the message of the user, in milliseconds.
     pub time_ms: u64,
+}
+
+impl Spent {
+    /// Returns the sum of both; the time is that of this one, as sub-agents work at the same time.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(other.tokens),
+            micro_usd: self.micro_usd.saturating_add(other.micro_usd),
+            time_ms: self.time_ms,
+        }
+    }
 }
 
 /// The error of a call that could exceed a limit. It is not sent.
@@ -130,13 +143,19 @@ pub struct Call<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     limits: Limits,
-    prices: Prices,
+    prices: Arc<Prices>,
 }
 
 impl Meter {
     /// Makes a meter of these limits and prices.
     pub fn new(limits: Limits, prices: Prices) -> Self {
-        Self { limits, prices }
+        Self { limits, prices: Arc::new(prices) }
+    }
+
+    /// Returns the meter of other limits at the same prices.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        Self { limits, prices: Arc::clone(&self.prices) }
     }
 
     /// Returns the limits.

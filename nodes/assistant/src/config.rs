@@ -14,6 +14,7 @@ use superstep_nodes::tool::{
     ExecutionPolicy, PermissionDecision, PermissionPolicy, PermissionRequest, ToolRegistry,
 };
 
+use crate::agents::AgentKind;
 use crate::budget::{Call, Exceeded, Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::hook::Hooks;
@@ -22,6 +23,8 @@ use crate::interrupts::Interrupts;
 use crate::permission::Permissions;
 use crate::recovery::RecoveryOptions;
 use crate::state::AssistantState;
+
+mod agents;
 
 /// The configuration of an [`assistant`](crate::assistant()): a model, and what differs from the defaults.
 #[derive(Clone)]
@@ -43,6 +46,13 @@ pub struct AssistantConfig {
     pub(crate) hooks: Hooks,
     pub(crate) meter: Meter,
     pub(crate) interrupts: Interrupts,
+    pub(crate) kinds: Vec<AgentKind>,
+    /// The levels of agents below this one.
+    pub(crate) levels: u8,
+    /// `true` for the configuration of a sub-agent.
+    pub(crate) is_agent: bool,
+    /// `true` if the model has only the tools that lead agents.
+    pub(crate) is_coordinator: bool,
     pub(crate) inbox: Option<Inbox>,
 }
 
@@ -77,6 +87,10 @@ impl AssistantConfig {
             hooks: Hooks::new(),
             meter: Meter::default(),
             interrupts: Interrupts::default(),
+            kinds: Vec::new(),
+            levels: 1,
+            is_agent: false,
+            is_coordinator: false,
             inbox: None,
         }
     }
@@ -197,6 +211,30 @@ impl AssistantConfig {
         self
     }
 
+    /// Lets the model delegate parts of the work to [agents](crate::agents) of these kinds, by the tool
+    /// [`agent`](crate::agents::AgentTool).
+    #[must_use]
+    pub fn agents(mut self, kinds: impl IntoIterator<Item = AgentKind>) -> Self {
+        self.kinds = kinds.into_iter().collect();
+        self
+    }
+
+    /// Makes the assistant a coordinator: its model has only the tools `agent`, `send`, `todo`, `ask_user` and
+    /// `present_plan`, as far as they are configured, and all other tools are for its agents.
+    #[must_use]
+    pub const fn coordinator(mut self) -> Self {
+        self.is_coordinator = true;
+        self
+    }
+
+    /// Sets the number of levels of sub-agents, 1 to 3. With one level, which is the default, sub-agents start no
+    /// others.
+    #[must_use]
+    pub const fn agent_levels(mut self, levels: u8) -> Self {
+        self.levels = levels;
+        self
+    }
+
     /// Takes messages from this inbox while the assistant works: between two turns, and before a run ends.
     #[must_use]
     pub fn inbox(mut self, inbox: Inbox) -> Self {
@@ -211,7 +249,7 @@ impl AssistantConfig {
 
     /// Returns the runner of the tools that rules do not hide. What it runs is authorized.
     pub(crate) fn runner(&self) -> ToolRunner {
-        let tools = self.permissions.assemble(self.tools.clone()).permissions(Authorized);
+        let tools = self.permissions.assemble(self.all_tools()).permissions(Authorized);
         let mut runner = ToolRunner::new(tools);
         runner.set_policy(self.policy);
         if let Some(folder) = &self.workspace {
@@ -220,10 +258,10 @@ impl AssistantConfig {
         runner
     }
 
-    /// Checks that the budget can be kept.
-    pub(crate) fn check(&self) -> Result<(), NoPrice> {
+    /// Checks that a budget can be kept.
+    pub(crate) fn check_prices(&self, meter: &Meter) -> Result<(), NoPrice> {
         let others = [&self.fallback, &self.small_model].into_iter().flatten();
-        self.meter.check([&self.model].into_iter().chain(others).map(|model| model.name()))
+        meter.check([&self.model].into_iter().chain(others).map(|model| model.name()))
     }
 
     /// Asks the meter for a call of a task that has made these calls so far; `now_ms` is the time, if it is limited.
@@ -234,12 +272,9 @@ impl AssistantConfig {
         now_ms: Option<u64>,
         call: Call<'_>,
     ) -> Result<Option<u32>, Exceeded> {
-        let time_ms = now_ms.unwrap_or(0).saturating_sub(state.began_ms.unwrap_or(0));
-        let mut spent = self.meter.spent(&state.ledger, time_ms);
-        let here = self.meter.spent(&calls.made(), 0);
-        spent.tokens = spent.tokens.saturating_add(here.tokens);
-        spent.micro_usd = spent.micro_usd.saturating_add(here.micro_usd);
-        self.meter.may_call(&spent, call)
+        let meter = self.meter_of(state);
+        let spent = state.spent(&meter, now_ms).and(meter.spent(&calls.made(), 0));
+        meter.may_call(&spent, call)
     }
 
     /// Returns the model for summaries and decisions on calls.

@@ -1,17 +1,19 @@
 //! The wiring of an assistant.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, to};
-use superstep_core::node::NoInput;
-use superstep_core::run::Graph;
+use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, Targets, each, to};
+use superstep_core::node::{NoInput, Takes};
+use superstep_core::run::{Graph, Lens};
 use superstep_core::state::State;
 
+use crate::agents::{AgentError, Delegation};
 use crate::budget::NoPrice;
 use crate::config::AssistantConfig;
 use crate::node::{
-    Authorize, AuthorizeNext, Compact, Finish, FinishNext, Gate, GateNext, Recover, RecoverNext, Tools,
-    ToolsNext, Turn, TurnNext,
+    Authorize, AuthorizeNext, Compact, Delegate, DelegateNext, Finish, FinishNext, Gate, GateNext,
+    MAX_AGENTS, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext,
 };
 use crate::state::AssistantState;
 
@@ -60,10 +62,18 @@ use crate::state::AssistantState;
 /// # }).unwrap();
 /// ```
 pub fn assistant(config: AssistantConfig) -> Result<Graph<AssistantState>, AssistantError> {
-    config.check()?;
-    // The limit of turns comes first: a turn with tools takes 4 supersteps, and recovery some 30 for a message.
-    let supersteps = u64::from(config.max_turns.get()) * 5 + 64;
-    Ok(AssistantGraph::<()>::new(config).graph.compile()?.recursion_limit(supersteps))
+    config.check_prices(&config.meter)?;
+    config.check_agents()?;
+    compiled(config)
+}
+
+/// Compiles the graph of an assistant or a sub-agent.
+pub(crate) fn compiled(config: AssistantConfig) -> Result<Graph<AssistantState>, AssistantError> {
+    // The limit of turns comes first: a turn with tools takes 4 supersteps, agents that run one after the other take 2
+    // each, and recovery some 30 for a message.
+    let of_agents = if config.kinds.is_empty() { 0 } else { 2 * MAX_AGENTS as u64 + 1 };
+    let supersteps = u64::from(config.max_turns.get()) * (5 + of_agents) + 64;
+    Ok(AssistantGraph::<()>::new(config)?.graph.compile()?.recursion_limit(supersteps))
 }
 
 /// The error of a configuration of which no assistant can be made.
@@ -73,6 +83,9 @@ pub enum AssistantError {
     /// The limit on money cannot be kept. Give the price of the model, or limit tokens.
     #[error(transparent)]
     NoPrice(#[from] NoPrice),
+    /// Sub-agents cannot be made of their kinds. The error says which, and why.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// The graph does not compile. This wiring always does.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -95,6 +108,10 @@ pub struct AssistantGraph<C = ()> {
     pub authorize: NodeRef<NoInput, AuthorizeNext>,
     /// The node `tools`.
     pub tools: NodeRef<NoInput, ToolsNext>,
+    /// The node `delegate`.
+    pub delegate: NodeRef<NoInput, DelegateNext>,
+    /// The subgraphs of sub-agents, by kind: the nodes `agent.KIND`.
+    pub agents: AgentNodes,
     /// The node `finish`.
     pub finish: NodeRef<NoInput, FinishNext>,
 }
@@ -104,7 +121,10 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
     pub const NAME: &'static str = "assistant";
 
     /// Makes the nodes and wires them.
-    pub fn new(config: AssistantConfig) -> Self {
+    ///
+    /// # Errors
+    /// Fails if the graph of a sub-agent cannot be made.
+    pub fn new(config: AssistantConfig) -> Result<Self, AssistantError> {
         let config = Arc::new(config);
         let mut graph =
             StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
@@ -115,6 +135,8 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         let recover = graph.node("recover", Recover::new(&config));
         let authorize = graph.node("authorize", Authorize::new(&config, &runner));
         let tools = graph.node("tools", Tools::new(&config, &runner));
+        let delegate = graph.node("delegate", Delegate::new(&config));
+        let agents = add_agents(&mut graph, &config)?;
         let finish = graph.node("finish", Finish::new(&config));
 
         graph.edge(START, gate);
@@ -138,19 +160,59 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         });
         graph.route(authorize, move |next| match next {
             AuthorizeNext::Run => to(tools),
+            AuthorizeNext::Delegate => to(delegate),
             AuthorizeNext::Gate => to(gate),
             AuthorizeNext::Stopped => END,
         });
         graph.route(tools, move |next| match next {
             ToolsNext::Gate => to(gate),
+            ToolsNext::Delegate => to(delegate),
             ToolsNext::Stopped => END,
         });
+        let nodes = agents.clone();
+        graph.route(delegate, move |next| match next {
+            DelegateNext::Agents(batch) => to_agents(&nodes, &batch),
+            DelegateNext::Gate => to(gate),
+            DelegateNext::Stopped => END,
+        });
+        agents.values().for_each(|agent| graph.edge(*agent, delegate));
         graph.route(finish, move |next| match next {
             FinishNext::End => END,
             FinishNext::Gate => to(gate),
         });
-        Self { graph, gate, compact, turn, recover, authorize, tools, finish }
+        Ok(Self { graph, gate, compact, turn, recover, authorize, tools, delegate, agents, finish })
     }
+}
+
+/// The subgraphs of sub-agents, by kind.
+type AgentNodes = BTreeMap<String, NodeRef<Takes<Delegation>, ()>>;
+
+/// Adds a subgraph for each kind of sub-agents: an assistant like this one, with another configuration.
+fn add_agents<C: Send + Sync + 'static>(
+    graph: &mut StateGraph<AssistantState, C>,
+    config: &AssistantConfig,
+) -> Result<AgentNodes, AssistantError> {
+    let mut nodes = AgentNodes::new();
+    for kind in &config.kinds {
+        let access = kind.access;
+        let lens = Lens::new()
+            .item(|task: &Delegation| AssistantState::delegated(task.clone()))
+            .give_with(move |parent: &AssistantState| AssistantState::inherited(parent, access))
+            .share(AssistantState::GRANTS, AssistantState::GRANTS)
+            .take(AssistantState::LEDGER, AssistantState::LEDGER)
+            .take_with(|agent: &AssistantState| AssistantState::update().results([agent.result()]));
+        let agent = compiled(config.of_agent(kind))?.with_own_context();
+        nodes.insert(kind.name.clone(), graph.subgraph(format!("agent.{}", kind.name), agent, lens));
+    }
+    Ok(nodes)
+}
+
+/// Leads to one task for each delegation.
+fn to_agents(nodes: &AgentNodes, batch: &[Delegation]) -> Targets {
+    let of_kind = |(kind, node): (&String, &NodeRef<Takes<Delegation>, ()>)| {
+        each(*node, batch.iter().filter(|it| it.agent == *kind).cloned())
+    };
+    nodes.iter().map(of_kind).reduce(Targets::and).unwrap_or(END)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use superstep_core::id::ThreadId;
 use superstep_core::run::{Ambient, System};
 use superstep_core::store::{AccessError, Store};
+use superstep_nodes::model::Ledger;
 
 /// Messages for sessions while they work, from this or from another process.
 ///
@@ -42,6 +43,10 @@ pub struct InboxMessage {
     /// The agent that sent it; `None` for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The model calls of an agent in the background that has ended, which are settled with the budget that was reserved
+    /// for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ledger>,
 }
 
 /// The moment at which a working session takes a message. A session that does not work takes all of them when it is
@@ -71,7 +76,7 @@ impl InboxMessage {
 
     fn new(delivery: Delivery, text: String) -> Self {
         // Ids of one process sort in the order in which they were made.
-        Self { id: System.id().to_string(), text, delivery, from: None }
+        Self { id: System.id().to_string(), text, delivery, from: None, ended: None }
     }
 
     /// Sets the id, so that the message can be sent again after a crash.
@@ -85,6 +90,13 @@ impl InboxMessage {
     #[must_use]
     pub fn from_agent(mut self, name: impl Into<String>) -> Self {
         self.from = Some(name.into());
+        self
+    }
+
+    /// Says that the agent that sends the message has ended, after these model calls.
+    #[must_use]
+    pub fn ended(mut self, ledger: Ledger) -> Self {
+        self.ended = Some(ledger);
         self
     }
 }

@@ -4,6 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`assistant()`], [`AssistantConfig`], [`AssistantState`] | the graph, its configuration and its state |
+//! | [`agents`], [`BackgroundAgents`] | sub-agents: their kinds, delegations and results; those that work beside a session |
 //! | [`AssistantEvent`] | the events that front ends read |
 //! | [`budget`] | limits on tokens, money and time |
 //! | [`context`] | the part of a conversation that a model is shown |
@@ -21,6 +22,8 @@
 // The derives name the framework `superstep`, as users do.
 extern crate superstep_core as superstep;
 
+pub mod agents;
+mod background;
 pub mod budget;
 mod config;
 pub mod context;
@@ -36,6 +39,7 @@ pub mod recovery;
 pub mod snapshot;
 mod state;
 
+pub use background::{BackgroundAgents, BackgroundError};
 pub use config::AssistantConfig;
 pub use event::AssistantEvent;
 pub use graph::{AssistantError, AssistantGraph, assistant};

@@ -8,6 +8,8 @@ use superstep_nodes::compaction::Compaction;
 use superstep_nodes::message::{AiMessage, Message, MessageLog};
 use superstep_nodes::model::{Ledger, ModelError, ModelFailure, StopReason};
 
+use crate::agents::{Access, AgentResult, BackgroundAgent, Delegation};
+use crate::budget::{Meter, Spent};
 use crate::context::{Anchor, AutoCompact, ContextWindows, History, Trim};
 use crate::exit::{Exit, Transition};
 use crate::permission::{Decision, Grant, PermissionMode};
@@ -39,7 +41,17 @@ pub struct AssistantState {
     pub mode: PermissionMode,
     /// The positions of the calls of the last reply that are allowed and not made yet.
     pub allowed: Vec<u32>,
-    /// The model calls of the session.
+    /// The task of a sub-agent, with its budget; `None` in a session.
+    pub delegation: Option<Delegation>,
+    /// The calls of the last reply that delegate to agents that have not begun.
+    pub delegations: Vec<Delegation>,
+    /// The ends of agents to which calls of the last reply delegated.
+    #[reducer(Append)]
+    pub results: Vec<AgentResult>,
+    /// The agents that work beside the session.
+    #[reducer(KeyedLog)]
+    pub background: Vec<BackgroundAgent>,
+    /// The model calls of the session, with those of its sub-agents.
     #[reducer(Sum)]
     pub ledger: Ledger,
     /// The message of the user that the next visit of `gate` appends.
@@ -113,6 +125,20 @@ impl AssistantState {
             .set_exit(None)
     }
 
+    /// Returns the input of a sub-agent: its task.
+    pub(crate) fn delegated(task: Delegation) -> AssistantStateUpdate {
+        Self::ask(task.task.clone()).set_delegation(Some(task))
+    }
+
+    /// Returns the part of its parent's state that a sub-agent begins with. Its mode is never looser.
+    pub(crate) fn inherited(parent: &Self, access: Access) -> AssistantStateUpdate {
+        let mode = match access {
+            Access::ReadOnly => PermissionMode::Plan,
+            Access::Writes => parent.mode,
+        };
+        Self::update().mode(mode).windows(parent.windows.clone())
+    }
+
     /// Returns the conversation for the passes; `overhead` is the number of tokens of a request beside its messages.
     pub(crate) fn history(&self, overhead: u64) -> History<'_> {
         History {
@@ -125,6 +151,29 @@ impl AssistantState {
             auto: self.auto_compact,
             turn: self.turn_count,
         }
+    }
+
+    /// Returns the amounts that are spent, or reserved for agents in the background.
+    pub(crate) fn spent(&self, meter: &Meter, now_ms: Option<u64>) -> Spent {
+        let time_ms = now_ms.unwrap_or(0).saturating_sub(self.began_ms.unwrap_or(0));
+        let reserved = self.background.iter().map(BackgroundAgent::reserved);
+        reserved.fold(meter.spent(&self.ledger, time_ms), Spent::and)
+    }
+
+    /// Returns the end of this sub-agent, for its parent.
+    pub(crate) fn result(&self) -> AgentResult {
+        let failure = self.failure.as_ref().map(|failure| match failure {
+            TurnFailure::Failed(error) => error.to_string(),
+            TurnFailure::CutOff { .. } => "its reply was cut off".to_owned(),
+        });
+        let texts = self.messages.iter().rev().filter(|message| matches!(message, Message::Ai(_)));
+        let text = texts.map(Message::text).find(|text| !text.trim().is_empty());
+        let (call, agent) = match &self.delegation {
+            Some(delegation) => (delegation.call, delegation.agent.clone()),
+            None => (0, String::new()),
+        };
+        let text = text.unwrap_or_default().into_owned();
+        AgentResult { call, agent, exit: self.exit, failure, text }
     }
 
     /// Returns `true` if a stop hook has objected to a response to this message of the user.

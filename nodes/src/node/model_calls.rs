@@ -318,8 +318,13 @@ impl ModelCalls {
             return model.complete(request).await;
         }
         let purpose = request.purpose;
-        let mut events = model.stream(request);
         let mut reply = Accumulator::new(model.name());
+        if self.interrupt.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            // A model may send the request as soon as it is handed over, before anything is read.
+            reply.push(ModelEvent::Stop { reason: StopReason::Interrupted })?;
+            return Ok(reply.finish()?);
+        }
+        let mut events = model.stream(request);
         let mut told = 0;
         while let Some(event) = self.event(events.next(), &reply).await {
             let event = event?;

@@ -21,6 +21,8 @@ use crate::exit::{Exit, Transition};
 use crate::interrupts::Interrupts;
 use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 
+mod agents;
+mod background;
 mod events;
 mod hooks;
 mod inbox;

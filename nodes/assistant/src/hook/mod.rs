@@ -217,6 +217,11 @@ impl Hooks {
         self
     }
 
+    /// Returns the hooks of a sub-agent. Its calls are asked about like any, and its end is not that of the work.
+    pub(crate) fn of_agent(&self) -> Self {
+        Self { ends: Vec::new(), ..self.clone() }
+    }
+
     /// Returns the maximum number of objections.
     pub(crate) const fn most_objections(&self) -> u32 {
         self.max_objections

@@ -14,6 +14,7 @@ use superstep_nodes::tool::{Permission, PermissionMatcher, Tool, ToolError};
 
 use super::gate::now_ms;
 use super::hooks::{Heard, call_hook};
+use crate::agents::AgentTool;
 use crate::budget::Call;
 use crate::config::AssistantConfig;
 use crate::exit::Exit;
@@ -29,19 +30,29 @@ use crate::state::AssistantState;
 pub(crate) struct Authorize {
     config: Arc<AssistantConfig>,
     runner: ToolRunner,
+    agents: Option<AgentTool>,
 }
 
 /// The next step after `authorize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthorizeNext {
-    /// Calls are made.
+    /// Calls are made, and then agents started.
     Run,
+    /// Agents are started.
+    Delegate,
     /// Every call is answered already.
     Gate,
     /// A hook ended the run, or the user stopped the turn. Every call is answered.
     Stopped,
 }
+
+/// The most agents that the calls of one reply start.
+pub(crate) const MAX_AGENTS: usize = 16;
+
+/// The answer to a call that would start another one.
+const TOO_MANY: &str =
+    "Not run: at most 16 agents are started at once. Ask for the others when these have answered.";
 
 /// The means of a task to decide.
 struct Means {
@@ -87,7 +98,7 @@ struct Ended {
 
 impl Authorize {
     pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
-        Self { config: Arc::clone(config), runner: runner.clone() }
+        Self { config: Arc::clone(config), runner: runner.clone(), agents: config.agent_tool() }
     }
 
     /// Asks the tool and the hooks about a call.
@@ -199,7 +210,9 @@ impl Authorize {
         if decision.verdict != Verdict::Ask {
             return (decision, Vec::new());
         }
-        let question = self.config.permissions.question(&checked.view(call), &decision, &means.state.grants);
+        let permissions = &self.config.permissions;
+        let mut question = permissions.question(&checked.view(call), &decision, &means.state.grants);
+        question.agent = means.state.delegation.as_ref().map(|task| task.agent.clone());
         let answer = means.ask.ask_as(&format!("{position}:{}", call.id), question.clone()).await;
         question.answered(decision, &answer)
     }
@@ -226,13 +239,21 @@ impl Authorize {
         });
         let outcomes = join_all(outcomes).await;
         let (mut answers, mut decisions, mut granted, mut allowed) = (vec![], vec![], vec![], vec![]);
+        let mut delegations = Vec::new();
         for ((position, call), outcome) in calls.iter().zip(outcomes) {
             let id = means.calls.message_id_of(position);
             match outcome {
                 Err(refused) => answers.push(Message::tool_error(id, call, refused.to_string())),
                 Ok((decision, grants)) => {
+                    let delegation = || self.agents.as_ref()?.delegation(*position, call);
                     match decision.verdict {
-                        Verdict::Allow => allowed.push(*position as u32),
+                        Verdict::Allow => match delegation() {
+                            Some(_) if delegations.len() == MAX_AGENTS => {
+                                answers.push(Message::tool_error(id, call, TOO_MANY));
+                            }
+                            Some(delegation) => delegations.push(delegation),
+                            None => allowed.push(*position as u32),
+                        },
                         Verdict::Ask | Verdict::Deny => {
                             let reason = format!("Not permitted: {}", decision.reason);
                             answers.push(Message::tool_error(id, call, reason));
@@ -243,13 +264,21 @@ impl Authorize {
                 }
             }
         }
-        let route = if allowed.is_empty() { AuthorizeNext::Gate } else { AuthorizeNext::Run };
-        let update = AssistantState::update()
+        let route = match (allowed.is_empty(), delegations.is_empty()) {
+            (false, _) => AuthorizeNext::Run,
+            (true, false) => AuthorizeNext::Delegate,
+            (true, true) => AuthorizeNext::Gate,
+        };
+        let mut update = AssistantState::update()
             .messages(answers)
             .decisions(decisions)
             .grants(granted)
             .allowed(allowed)
             .ledger(means.calls.made());
+        if self.agents.is_some() {
+            // Also without delegations: a turn that did not end may have left some.
+            update = update.set_delegations(delegations).set_results(Vec::new());
+        }
         Ok(Output { update: Some(update), route })
     }
 
@@ -280,7 +309,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
             calls: ModelCalls::of(&task).interrupted_by(stop.clone()),
             stop,
             tools: ToolTask::of(&task),
-            now_ms: now_ms(&self.config, &effects).await,
+            now_ms: now_ms(&self.config.meter_of(task.state()), &effects).await,
             effects,
         };
         drop(task);
@@ -294,6 +323,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
         node.writes_field(AssistantState::DECISIONS.id());
         node.writes_field(AssistantState::GRANTS.id());
         node.writes_field(AssistantState::ALLOWED.id());
+        node.writes_field(AssistantState::DELEGATIONS.id());
+        node.writes_field(AssistantState::RESULTS.id());
         node.writes_field(AssistantState::LEDGER.id());
         node.writes_field(AssistantState::EXIT.id());
     }

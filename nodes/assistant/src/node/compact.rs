@@ -55,7 +55,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Compact {
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let state = Arc::clone(task.state());
-        let now_ms = now_ms(&self.config, &task.extract()).await;
+        let now_ms = now_ms(&self.config.meter_of(&state), &task.extract()).await;
         let calls = ModelCalls::of(&task).interrupted_by(self.config.interrupts.of(&task.extract()));
         drop(task);
         let permit = |request: &mut ModelRequest| self.permit(&state, &calls, now_ms, request);

@@ -6,14 +6,16 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, OnUnknown, Output, Task, TaskInfo};
+use superstep_core::reducer::LogWrite;
 use superstep_core::route::Route;
 use superstep_core::store::AccessError;
 use superstep_nodes::message::{Message, MessageId};
 
+use crate::budget::Meter;
 use crate::config::AssistantConfig;
 use crate::exit::{Exit, Transition};
 use crate::inbox::{Delivery, InboxMessage};
-use crate::state::AssistantState;
+use crate::state::{AssistantState, AssistantStateUpdate};
 
 /// The node before each turn: it takes the message of the user and those of the inbox into the conversation, and checks
 /// the limits.
@@ -56,6 +58,7 @@ impl Gate {
             update = update.set_began_ms(now_ms).recovery(recovery).turn_count(turn_count).objections(0);
         }
         if state.request.is_some() {
+            self.config.interrupts.end(info);
             update = update.set_request(None);
         }
         if request.is_some() {
@@ -70,6 +73,7 @@ impl Gate {
         if taken != state.inbox_taken && self.config.inbox.is_some() {
             update = update.inbox_taken(taken);
         }
+        update = settled(state, update, &arrived);
         let news = arrived.into_iter().filter(|message| is_new(state, message)).map(to_message);
         let messages: Vec<_> =
             news.chain(request.map(|request| Message::human(info.place(), request))).collect();
@@ -123,9 +127,22 @@ fn to_message(message: InboxMessage) -> Message {
     }
 }
 
+/// Takes agents that have ended out of the background, and adds their model calls to those of the session.
+fn settled(
+    state: &AssistantState,
+    update: AssistantStateUpdate,
+    arrived: &[InboxMessage],
+) -> AssistantStateUpdate {
+    let working = |name: &String| state.background.iter().any(|agent| agent.name == *name);
+    let ended = arrived.iter().filter_map(|message| message.from.as_ref().zip(message.ended.as_ref()));
+    ended.filter(|(name, _)| working(name)).fold(update, |update, (name, ledger)| {
+        update.background(LogWrite::remove([name])).ledger(ledger.clone())
+    })
+}
+
 /// Returns the time, if time is limited: the same in every attempt and replay.
-pub(super) async fn now_ms(config: &AssistantConfig, effects: &Effects) -> Option<u64> {
-    config.meter.limits().time_ms?;
+pub(super) async fn now_ms(meter: &Meter, effects: &Effects) -> Option<u64> {
+    meter.limits().time_ms?;
     let since = effects.now().await.duration_since(UNIX_EPOCH).unwrap_or_default();
     Some(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
@@ -140,7 +157,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let (state, effects, info) = (Arc::clone(task.state()), task.extract(), task.extract());
         drop(task);
-        let now_ms = now_ms(&self.config, &effects).await;
+        let now_ms = now_ms(&self.config.meter_of(&state), &effects).await;
         let arrived = self.arrived(&state, &effects, &info).await?;
         self.visit(&state, &info, now_ms, arrived)
     }
@@ -148,6 +165,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
+        node.writes_field(AssistantState::BACKGROUND.id());
+        node.writes_field(AssistantState::LEDGER.id());
         node.writes_field(AssistantState::BEGAN_MS.id());
         node.writes_field(AssistantState::REQUEST.id());
         node.writes_field(AssistantState::INBOX_TAKEN.id());

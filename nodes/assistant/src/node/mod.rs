@@ -3,6 +3,7 @@
 mod authorize;
 mod blobs;
 mod compact;
+mod delegate;
 mod finish;
 mod gate;
 mod hooks;
@@ -12,7 +13,10 @@ mod turn;
 
 pub(crate) use authorize::Authorize;
 pub use authorize::AuthorizeNext;
+pub(crate) use authorize::MAX_AGENTS;
 pub(crate) use compact::Compact;
+pub(crate) use delegate::Delegate;
+pub use delegate::DelegateNext;
 pub(crate) use finish::Finish;
 pub use finish::FinishNext;
 pub(crate) use gate::Gate;

@@ -7,9 +7,10 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ToolRunner, ToolTask, open_calls};
-use superstep_nodes::message::Message;
+use superstep_nodes::message::{Message, ToolCall};
 use superstep_nodes::tool::ToolOutcome;
 
+use super::turn::STOPPED;
 use crate::config::AssistantConfig;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
@@ -27,6 +28,8 @@ pub(crate) struct Tools {
 pub enum ToolsNext {
     /// The answers are there.
     Gate,
+    /// The answers are there, and other calls start agents.
+    Delegate,
     /// The turn was stopped. Calls that had not ended are answered by an error that says so.
     Stopped,
 }
@@ -52,7 +55,10 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         let mut running = self.runner.begin(&visit).interrupted_by(&stop);
         let is_allowed = |position: usize| state.allowed.iter().any(|allowed| *allowed as usize == position);
         let mut undecided = Vec::new();
-        for (position, call) in open_calls(&state.messages) {
+        let is_delegated = |position: usize| state.delegations.iter().any(|it| it.call as usize == position);
+        let (delegated, open): (Vec<_>, Vec<_>) =
+            open_calls(&state.messages).into_iter().partition(|(position, _)| is_delegated(*position));
+        for (position, call) in open {
             if !is_allowed(position) {
                 undecided.push(Message::tool_error(visit.message_id_of(position), &call, UNDECIDED));
                 continue;
@@ -68,9 +74,16 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
             answers.push(Message::from(answer.message));
         }
         answers.extend(undecided);
+        if is_stopped {
+            let stopped = |(position, call): &(usize, ToolCall)| {
+                Message::tool_error(visit.message_id_of(position), call, STOPPED)
+            };
+            answers.extend(delegated.iter().map(stopped));
+        }
         let update = AssistantState::update().messages(answers).allowed(Vec::new());
         if !is_stopped {
-            return Ok(Output { update: Some(update), route: ToolsNext::Gate });
+            let route = if delegated.is_empty() { ToolsNext::Gate } else { ToolsNext::Delegate };
+            return Ok(Output { update: Some(update), route });
         }
         self.interrupts.end(&info);
         Ok(Output { update: Some(update.set_exit(Some(Exit::AbortedTools))), route: ToolsNext::Stopped })

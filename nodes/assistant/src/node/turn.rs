@@ -45,7 +45,7 @@ pub enum TurnNext {
 }
 
 /// The answer to the calls of a reply that was stopped.
-const STOPPED: &str = "Not run: the user stopped the turn.";
+pub(super) const STOPPED: &str = "Not run: the user stopped the turn.";
 
 impl Turn {
     pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
@@ -167,7 +167,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
         let state = Arc::clone(task.state());
         let info: TaskInfo = task.extract();
         let calls = ModelCalls::of(&task).interrupted_by(self.config.interrupts.of(&info));
-        let now_ms = now_ms(&self.config, &task.extract()).await;
+        let now_ms = now_ms(&self.config.meter_of(&state), &task.extract()).await;
         drop(task);
         let output = self.visit(&state, &calls, now_ms).await?;
         if output.route == TurnNext::Stopped {

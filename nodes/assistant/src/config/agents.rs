@@ -1,0 +1,122 @@
+//! The configuration of sub-agents.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use superstep_nodes::tool::{Tool, ToolRegistry};
+
+use super::AssistantConfig;
+use crate::agents::{Access, AgentError, AgentKind, AgentTool, Background, SEND};
+use crate::budget::{Limits, Meter};
+use crate::permission::RuleKind;
+use crate::state::AssistantState;
+
+/// The tools of a coordinator, beside those that start agents.
+const OF_COORDINATORS: [&str; 3] = ["todo", "ask_user", "present_plan"];
+
+/// The most levels of sub-agents.
+const MAX_LEVELS: u8 = 3;
+
+impl AssistantConfig {
+    /// Returns the configuration of sub-agents of a kind: this one, with fewer tools and more boundaries.
+    pub(crate) fn of_agent(&self, kind: &AgentKind) -> Self {
+        let mut config = self.clone();
+        (config.is_agent, config.is_coordinator) = (true, false);
+        config.levels -= 1;
+        config.hooks = self.hooks.of_agent();
+        if config.levels == 0 || !kind.has(AgentTool::NAME) {
+            config.kinds.clear();
+        }
+        let specs = self.tools.specs();
+        let hidden = specs.iter().filter(|tool| !kind.has(&tool.name));
+        config.tools = hidden.fold(config.tools, |tools, tool| tools.without(&tool.name));
+        let never = kind.never.iter().cloned();
+        config.permissions = never.fold(config.permissions, |all, rule| all.rule(RuleKind::Deny, rule));
+        if let Some(system) = &kind.system {
+            config.system.clone_from(system);
+        }
+        config.max_turns = kind.max_turns.unwrap_or(self.max_turns);
+        if let Some(model) = &kind.model {
+            config.model = model.clone();
+        }
+        config
+    }
+
+    /// Returns the tool that starts sub-agents, if there are kinds of them.
+    pub(crate) fn agent_tool(&self) -> Option<AgentTool> {
+        // Without an inbox the end of an agent in the background could not arrive.
+        let background = match self.inbox.is_some() && !self.is_agent {
+            true => Background::Offered,
+            false => Background::Absent,
+        };
+        (!self.kinds.is_empty()).then(|| AgentTool::new(&self.kinds, background))
+    }
+
+    /// Returns the tools of the model, with those that start agents.
+    pub(super) fn all_tools(&self) -> ToolRegistry {
+        let mut tools = self.tools.clone();
+        if self.is_coordinator {
+            let specs = tools.specs();
+            let others = specs.iter().filter(|tool| !OF_COORDINATORS.contains(&tool.name.as_str()));
+            tools = others.fold(tools, |tools, tool| tools.without(&tool.name));
+        }
+        if let Some(agent) = self.agent_tool() {
+            let send = agent.send().map(|send| Arc::new(send) as Arc<dyn Tool>);
+            for tool in [Arc::new(agent) as Arc<dyn Tool>].into_iter().chain(send) {
+                tools.add(tool).expect("`check_agents` found the names free, and the schemas are objects");
+            }
+        }
+        tools
+    }
+
+    /// Returns a kind of sub-agents.
+    pub(crate) fn kind(&self, name: &str) -> Option<&AgentKind> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    /// Returns `true` for a kind of sub-agents that change nothing.
+    pub(crate) fn is_reader(&self, kind: &str) -> bool {
+        self.kind(kind).is_some_and(|kind| kind.access == Access::ReadOnly)
+    }
+
+    /// Returns the meter of a session, or of the sub-agent that this is the state of.
+    pub(crate) fn meter_of(&self, state: &AssistantState) -> Meter {
+        match &state.delegation {
+            Some(delegation) => self.meter.with_limits(delegation.limits),
+            None => self.meter.clone(),
+        }
+    }
+
+    /// Returns the limits that remain.
+    pub(crate) fn left(&self, state: &AssistantState, now_ms: Option<u64>) -> Limits {
+        let meter = self.meter_of(state);
+        meter.limits().after(&state.spent(&meter, now_ms))
+    }
+
+    /// Checks that sub-agents can be made of the kinds.
+    pub(crate) fn check_agents(&self) -> Result<(), AgentError> {
+        if self.kinds.is_empty() {
+            return Ok(());
+        }
+        if !(1..=MAX_LEVELS).contains(&self.levels) {
+            return Err(AgentError::Levels { levels: self.levels });
+        }
+        if let Some(name) = [AgentTool::NAME, SEND].into_iter().find(|name| self.tools.get(name).is_some()) {
+            return Err(AgentError::ToolName { name });
+        }
+        let mut names = BTreeSet::new();
+        for kind in &self.kinds {
+            kind.check_name()?;
+            if !names.insert(&kind.name) {
+                return Err(AgentError::Duplicate { name: kind.name.clone() });
+            }
+            let is_unknown = |tool: &&String| *tool != AgentTool::NAME && self.tools.get(tool).is_none();
+            if let Some(tool) = kind.tools.iter().flatten().find(is_unknown) {
+                return Err(AgentError::UnknownTool { kind: kind.name.clone(), tool: tool.clone() });
+            }
+            let limits = self.meter.limits().share(1, &kind.limits);
+            self.of_agent(kind).check_prices(&self.meter.with_limits(limits))?;
+        }
+        Ok(())
+    }
+}
