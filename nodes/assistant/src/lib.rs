@@ -14,6 +14,7 @@
 //! | [`permission`] | which calls of tools are allowed, denied or asked about, and why |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
+//! | [`Session`], [`Transcript`] | sessions with titles, their list, and their files of JSON lines |
 //! | [`snapshot`] | the files of a folder by content: rewind, redo and fork with files |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -36,12 +37,16 @@ mod interrupts;
 pub mod node;
 pub mod permission;
 pub mod recovery;
+mod session;
 pub mod snapshot;
 mod state;
+mod transcript;
 
 pub use background::{BackgroundAgents, BackgroundError};
 pub use config::AssistantConfig;
 pub use event::AssistantEvent;
 pub use graph::{AssistantError, AssistantGraph, assistant};
 pub use interrupts::Interrupts;
+pub use session::{Session, SessionSummary};
 pub use state::{AssistantState, AssistantStateUpdate, TurnFailure};
+pub use transcript::{Transcript, TranscriptError};

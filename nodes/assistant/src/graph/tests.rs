@@ -27,6 +27,7 @@ mod events;
 mod hooks;
 mod inbox;
 mod limits;
+mod sessions;
 
 /// A model that gives the same answer to every request, and counts the requests.
 struct Always {
