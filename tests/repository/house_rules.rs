@@ -67,7 +67,7 @@ const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the assistant. `config` and `state` name the types of the modules below the loop.
-const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 18] = [
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 20] = [
     ("exit", &[]),
     ("budget", &["exit"]),
     ("recovery", &["exit"]),
@@ -116,6 +116,8 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 18] = [
     ),
     ("graph", &["agents", "budget", "config", "node", "state"]),
     ("background", &["agents", "config", "graph", "inbox", "state"]),
+    ("rewind", &["node", "snapshot", "state"]),
+    ("unknown", &["node", "rewind", "snapshot", "state"]),
 ];
 
 pub(crate) fn root() -> PathBuf {

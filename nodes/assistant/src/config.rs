@@ -22,6 +22,7 @@ use crate::inbox::Inbox;
 use crate::interrupts::Interrupts;
 use crate::permission::Permissions;
 use crate::recovery::RecoveryOptions;
+use crate::snapshot::Snapshots;
 use crate::state::AssistantState;
 
 mod agents;
@@ -53,6 +54,7 @@ pub struct AssistantConfig {
     pub(crate) is_agent: bool,
     /// `true` if the model has only the tools that lead agents.
     pub(crate) is_coordinator: bool,
+    pub(crate) snapshots: Option<Snapshots>,
     pub(crate) inbox: Option<Inbox>,
 }
 
@@ -91,6 +93,7 @@ impl AssistantConfig {
             levels: 1,
             is_agent: false,
             is_coordinator: false,
+            snapshots: None,
             inbox: None,
         }
     }
@@ -232,6 +235,16 @@ impl AssistantConfig {
     #[must_use]
     pub const fn agent_levels(mut self, levels: u8) -> Self {
         self.levels = levels;
+        self
+    }
+
+    /// Takes snapshots of the folder that the tools work in, around calls that may change files, so that a session can be
+    /// taken [back](crate::rewind) with its files. A custom event `snapshot` lists files that are not covered, once.
+    ///
+    /// What another program changes while a call of the session runs counts as a change of the call.
+    #[must_use]
+    pub fn snapshots(mut self, snapshots: Snapshots) -> Self {
+        self.snapshots = Some(snapshots);
         self
     }
 

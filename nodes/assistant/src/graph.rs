@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, Targets, each, to};
-use superstep_core::node::{NoInput, Takes};
+use superstep_core::node::{NoInput, OnUnknown, Takes};
 use superstep_core::run::{Graph, Lens};
 use superstep_core::state::State;
 
@@ -135,6 +135,7 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         let recover = graph.node("recover", Recover::new(&config));
         let authorize = graph.node("authorize", Authorize::new(&config, &runner));
         let tools = graph.node("tools", Tools::new(&config, &runner));
+        graph.policy(tools).on_unknown(OnUnknown::Ask);
         let delegate = graph.node("delegate", Delegate::new(&config));
         let agents = add_agents(&mut graph, &config)?;
         let finish = graph.node("finish", Finish::new(&config));

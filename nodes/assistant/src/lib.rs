@@ -15,7 +15,8 @@
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
 //! | [`Session`], [`Transcript`] | sessions with titles, their list, and their files of JSON lines |
-//! | [`snapshot`] | the files of a folder by content: rewind, redo and fork with files |
+//! | [`rewind`] | rewind, redo and fork of sessions with their files |
+//! | [`snapshot`] | the files of a folder by content |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -37,10 +38,12 @@ mod interrupts;
 pub mod node;
 pub mod permission;
 pub mod recovery;
+pub mod rewind;
 mod session;
 pub mod snapshot;
 mod state;
 mod transcript;
+mod unknown;
 
 pub use background::{BackgroundAgents, BackgroundError};
 pub use config::AssistantConfig;
@@ -48,5 +51,6 @@ pub use event::AssistantEvent;
 pub use graph::{AssistantError, AssistantGraph, assistant};
 pub use interrupts::Interrupts;
 pub use session::{Session, SessionSummary};
-pub use state::{AssistantState, AssistantStateUpdate, TurnFailure};
+pub use state::{AssistantState, AssistantStateUpdate, Rewound, TurnFailure};
 pub use transcript::{Transcript, TranscriptError};
+pub use unknown::{CutOffAnswer, CutOffCall};

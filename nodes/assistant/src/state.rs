@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use superstep_core::id::CheckpointId;
 use superstep_core::reducer::{Append, KeyedLog, Sum};
 use superstep_core::state::State;
 use superstep_nodes::compaction::Compaction;
@@ -14,6 +15,7 @@ use crate::context::{Anchor, AutoCompact, ContextWindows, History, Trim};
 use crate::exit::{Exit, Transition};
 use crate::permission::{Decision, Grant, PermissionMode};
 use crate::recovery::Recovery;
+use crate::snapshot::{Change, NotCovered, Restored, SnapshotId};
 
 /// The state of an [`assistant`](crate::assistant()) graph.
 ///
@@ -51,6 +53,15 @@ pub struct AssistantState {
     /// The agents that work beside the session.
     #[reducer(KeyedLog)]
     pub background: Vec<BackgroundAgent>,
+    /// The snapshot of the files after the last call that may have changed some.
+    pub snapshot: Option<SnapshotId>,
+    /// The changes of files that calls of the session made.
+    #[reducer(Append)]
+    pub changes: Vec<Change>,
+    /// The first files of those that snapshots do not cover.
+    pub not_covered: Vec<NotCovered>,
+    /// The rewind that led here, until the next turn.
+    pub rewound: Option<Rewound>,
     /// The model calls of the session, with those of its sub-agents.
     #[reducer(Sum)]
     pub ledger: Ledger,
@@ -101,6 +112,60 @@ pub enum TurnFailure {
         /// The limit.
         stop: StopReason,
     },
+}
+
+/// A rewind of a session, in the state that it led to: it can be taken back, and the model is to be told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rewound {
+    /// The latest checkpoint before the rewind.
+    #[schemars(with = "String")]
+    pub from: CheckpointId,
+    /// The snapshots around the restore of the files; `None` if there was nothing to restore.
+    pub change: Option<Change>,
+    /// The files that were restored, by path.
+    pub restored: Vec<String>,
+    /// The files that the session had changed and that stayed as they were, by path.
+    pub left: Vec<String>,
+}
+
+/// The maximum number of paths in a text for a model.
+const MOST_PATHS: usize = 50;
+
+impl Rewound {
+    /// Makes the record of a rewind in which these files stayed because others had changed them, too.
+    pub(crate) fn new(from: CheckpointId, restored: Option<&Restored>, mut left: Vec<String>) -> Self {
+        let files = restored.into_iter().flat_map(|it| &it.restored).map(|file| file.path.clone());
+        left.extend(restored.into_iter().flat_map(|it| &it.left).map(|left| left.path.clone()));
+        left.sort();
+        Self { from, change: restored.map(Restored::change), restored: files.collect(), left }
+    }
+
+    /// Returns the text that tells a model of the rewind; `None` if no file is concerned.
+    pub(crate) fn note(&self) -> Option<String> {
+        let mut text = String::new();
+        let mut say = |what: &str, paths: &[String]| {
+            if !paths.is_empty() {
+                text.push_str(what);
+                text.push_str(&listed(paths.iter().map(String::as_str)));
+                text.push('\n');
+            }
+        };
+        say("These files are again as they were at this point of the session: ", &self.restored);
+        say("These files were changed by others since, and may differ: read them again: ", &self.left);
+        (!text.is_empty())
+            .then(|| format!("The user took the session back to this point.\n{}", text.trim_end()))
+    }
+}
+
+/// Lists paths for a model: all, or the first ones and the number of the others.
+pub(crate) fn listed<'p>(paths: impl ExactSizeIterator<Item = &'p str>) -> String {
+    let more = paths.len().saturating_sub(MOST_PATHS);
+    let shown: Vec<_> = paths.take(MOST_PATHS).collect();
+    match (shown.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => shown.join(", "),
+        (false, more) => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 impl TurnFailure {

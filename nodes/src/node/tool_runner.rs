@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::run::CancellationToken;
 use superstep_core::state::State;
@@ -66,6 +67,16 @@ pub struct Answer {
     /// The outcome of the call.
     pub outcome: ToolOutcome,
     elapsed_ms: u64,
+}
+
+/// Returns the record of a call as a person gives it, for a call whose outcome is unknown. The text is for the model.
+pub fn recorded_by_person(call: &ToolCall, status: ToolStatus, text: &str) -> Value {
+    let message = match status {
+        ToolStatus::Ok => ToolMessage::done("", call, text),
+        ToolStatus::Error => ToolMessage::failed("", call, text),
+    };
+    let record = RecordedCall { message, outcome: None, elapsed_ms: 0 };
+    serde_json::to_value(record).expect("the record of a call has a JSON form")
 }
 
 impl Answer {
@@ -144,6 +155,7 @@ impl ToolTask {
             false => self.effects.clone(),
         };
         let is_live = AtomicBool::new(false);
+        let message_id = id.clone();
         let run = || async {
             is_live.store(true, Ordering::Relaxed);
             let begun = self.info.clock();
@@ -153,10 +165,13 @@ impl ToolTask {
             let elapsed_ms = u64::try_from(elapsed_ms).unwrap_or(u64::MAX);
             Ok::<_, Infallible>(RecordedCall { message, outcome, elapsed_ms })
         };
-        let RecordedCall { message, outcome, elapsed_ms } = match effects.run_keyed(&name, key, run).await {
+        let RecordedCall { mut message, outcome, elapsed_ms } = match effects.run_keyed(&name, key, run).await
+        {
             Ok(recorded) => recorded,
             Err(never) => match never {},
         };
+        // A person who says what happened does not know it.
+        message.id = message_id;
         let recorded = !is_live.into_inner();
         let outcome = outcome.unwrap_or(match message.status {
             ToolStatus::Ok => ToolOutcome::Ok,

@@ -24,6 +24,8 @@ use super::write_file::{MAX_BYTES, not_of_git};
 /// exactly once, unless `all` is set. The file is replaced at once, by a rename, and keeps its permissions, the mark of
 /// its byte order, and the ends of its lines. Nothing below a folder `.git` is edited.
 ///
+/// A call that was cut off may be made again: if the file is as it was read but with the edit, it stays as it is.
+///
 /// A change by another program between the last check of the file and the rename is lost.
 #[derive(Clone, Debug)]
 pub struct EditFile {
@@ -54,7 +56,12 @@ struct Edited {
     /// The start of the first replacement, in bytes of the text.
     at: usize,
     times: usize,
+    /// `true` if the file has the content already.
+    is_made: bool,
 }
+
+/// The maximum number of bytes that are compared to find out whether an edit was made already.
+const MOST_COMPARED: usize = 64 << 20;
 
 impl EditFile {
     /// The name of the tool.
@@ -86,8 +93,9 @@ impl BuiltIn for EditFile {
             .to_owned()
     }
 
+    /// An edit that was made already is found, and over a file with another content it is refused.
     fn effect_of(&self, _: &EditFileInput) -> ToolEffect {
-        ToolEffect::Changes
+        ToolEffect::Idempotent
     }
 
     fn in_short(&self, input: &EditFileInput) -> String {
@@ -114,7 +122,10 @@ impl BuiltIn for EditFile {
                 return Err(ToolFailure::new("stopped before anything was written"));
             }
             let named = display(&edited.path);
-            replace(folder.dir(), &edited.path, &edited.content).map_err(|error| refusal(&named, &error))?;
+            if !edited.is_made {
+                replace(folder.dir(), &edited.path, &edited.content)
+                    .map_err(|error| refusal(&named, &error))?;
+            }
             files.note(folder, &edited.path, &edited.content);
             let times = if edited.times == 1 { "once".into() } else { format!("{} times", edited.times) };
             let text = format!(
@@ -134,7 +145,9 @@ fn edit(folder: &Folder, files: &FilesRead, input: &EditFileInput) -> Result<Edi
     let path = folder.resolve(&input.path)?;
     not_of_git(&path)?;
     let before = folder.read(&path, MAX_BYTES)?;
-    files.check(folder, &path, &before)?;
+    if let Err(changed) = files.check(folder, &path, &before) {
+        return made_before(folder, files, input, path, before).ok_or(changed);
+    }
     let named = display(&path);
     let file = TextFile::parse(&named, before)?;
     let (old, new) = (file.as_here(&input.old), file.as_here(&input.new));
@@ -158,7 +171,30 @@ fn edit(folder: &Folder, files: &FilesRead, input: &EditFileInput) -> Result<Edi
     if content.len() as u64 > MAX_BYTES {
         return Err(ToolFailure::new(format!("`{named}` would have more than {MAX_BYTES} bytes")));
     }
-    Ok(Edited { path, content, text, at, times })
+    Ok(Edited { path, content, text, at, times, is_made: false })
+}
+
+/// Returns the edit if a call that was cut off has made it: without it the file is as it was read.
+fn made_before(
+    folder: &Folder,
+    files: &FilesRead,
+    input: &EditFileInput,
+    path: PathBuf,
+    content: Vec<u8>,
+) -> Option<Edited> {
+    let file = TextFile::parse("", content.clone()).ok()?;
+    let (old, new) = (file.as_here(&input.old), file.as_here(&input.new));
+    let was_read = |text: &str| files.check(folder, &path, &file.with_text(text)).is_ok();
+    let (at, times) = if input.all {
+        was_read(&file.text.replace(&*new, &old)).then_some(())?;
+        (file.text.find(&*new)?, file.text.matches(&*new).count())
+    } else {
+        let most = MOST_COMPARED / file.text.len().max(1);
+        let undone = |at: usize| [&file.text[..at], &old, &file.text[at + new.len()..]].concat();
+        let mut places = file.text.match_indices(&*new).take(most);
+        (places.find(|(at, _)| was_read(&undone(*at)))?.0, 1)
+    };
+    Some(Edited { path, content, text: file.text, at, times, is_made: true })
 }
 
 /// Returns a hint for a text that was not found.

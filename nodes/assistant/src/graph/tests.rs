@@ -26,6 +26,7 @@ mod background;
 mod events;
 mod hooks;
 mod inbox;
+mod kill;
 mod limits;
 mod sessions;
 

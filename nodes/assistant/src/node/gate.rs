@@ -15,7 +15,7 @@ use crate::budget::Meter;
 use crate::config::AssistantConfig;
 use crate::exit::{Exit, Transition};
 use crate::inbox::{Delivery, InboxMessage};
-use crate::state::{AssistantState, AssistantStateUpdate};
+use crate::state::{AssistantState, AssistantStateUpdate, Rewound};
 
 /// The node before each turn: it takes the message of the user and those of the inbox into the conversation, and checks
 /// the limits.
@@ -58,8 +58,10 @@ impl Gate {
             update = update.set_began_ms(now_ms).recovery(recovery).turn_count(turn_count).objections(0);
         }
         if state.request.is_some() {
-            self.config.interrupts.end(info);
             update = update.set_request(None);
+        }
+        if state.rewound.is_some() {
+            update = update.set_rewound(None);
         }
         if request.is_some() {
             self.config.interrupts.begin(info);
@@ -75,8 +77,10 @@ impl Gate {
         }
         update = settled(state, update, &arrived);
         let news = arrived.into_iter().filter(|message| is_new(state, message)).map(to_message);
-        let messages: Vec<_> =
-            news.chain(request.map(|request| Message::human(info.place(), request))).collect();
+        let note = state.rewound.as_ref().and_then(Rewound::note);
+        let note = note.map(|note| Message::human(format!("{}.rewound", info.place()), note));
+        let asked = request.map(|request| Message::human(info.place(), request));
+        let messages: Vec<_> = note.into_iter().chain(news).chain(asked).collect();
         if messages.is_empty() && state.messages.is_empty() {
             return Err(NodeError::terminal(NOTHING_TO_DO));
         }
@@ -176,5 +180,6 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         node.writes_field(AssistantState::FAILURE.id());
         node.writes_field(AssistantState::TRANSITION.id());
         node.writes_field(AssistantState::EXIT.id());
+        node.writes_field(AssistantState::REWOUND.id());
     }
 }

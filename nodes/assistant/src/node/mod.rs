@@ -3,6 +3,7 @@
 mod authorize;
 mod blobs;
 mod compact;
+mod coverage;
 mod delegate;
 mod finish;
 mod gate;
@@ -15,6 +16,7 @@ pub(crate) use authorize::Authorize;
 pub use authorize::AuthorizeNext;
 pub(crate) use authorize::MAX_AGENTS;
 pub(crate) use compact::Compact;
+pub(crate) use coverage::before_open_calls;
 pub(crate) use delegate::Delegate;
 pub use delegate::DelegateNext;
 pub(crate) use finish::Finish;

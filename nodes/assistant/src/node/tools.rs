@@ -8,18 +8,18 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Tas
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ToolRunner, ToolTask, open_calls};
 use superstep_nodes::message::{Message, ToolCall};
-use superstep_nodes::tool::ToolOutcome;
+use superstep_nodes::tool::{ToolEffect, ToolOutcome};
 
+use super::coverage::Coverage;
 use super::turn::STOPPED;
 use crate::config::AssistantConfig;
 use crate::exit::Exit;
-use crate::interrupts::Interrupts;
 use crate::state::AssistantState;
 
 /// The node that runs the calls of the last reply that `authorize` allowed, and appends an answer for each, in their order.
 pub(crate) struct Tools {
+    config: Arc<AssistantConfig>,
     runner: ToolRunner,
-    interrupts: Interrupts,
 }
 
 /// The next step after `tools`.
@@ -39,7 +39,7 @@ const UNDECIDED: &str = "Not run: the call was not authorized.";
 
 impl Tools {
     pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
-        Self { runner: runner.clone(), interrupts: config.interrupts.clone() }
+        Self { config: Arc::clone(config), runner: runner.clone() }
     }
 }
 
@@ -49,21 +49,22 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let state = Arc::clone(task.state());
         let info: TaskInfo = task.extract();
-        let stop = self.interrupts.of(&info);
-        let visit = ToolTask::of(&task);
+        let stop = self.config.interrupts.of(&info);
+        let (visit, coverage) = (ToolTask::of(&task), Coverage::of(&self.config, &task));
         drop(task);
-        let mut running = self.runner.begin(&visit).interrupted_by(&stop);
         let is_allowed = |position: usize| state.allowed.iter().any(|allowed| *allowed as usize == position);
-        let mut undecided = Vec::new();
         let is_delegated = |position: usize| state.delegations.iter().any(|it| it.call as usize == position);
         let (delegated, open): (Vec<_>, Vec<_>) =
             open_calls(&state.messages).into_iter().partition(|(position, _)| is_delegated(*position));
-        for (position, call) in open {
-            if !is_allowed(position) {
-                undecided.push(Message::tool_error(visit.message_id_of(position), &call, UNDECIDED));
-                continue;
-            }
-            let prepared = self.runner.prepare(&call);
+        let (allowed, undecided): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|(position, _)| is_allowed(*position));
+        let prepare = |(position, call): (usize, ToolCall)| (position, self.runner.prepare(&call), call);
+        let calls: Vec<_> = allowed.into_iter().map(prepare).collect();
+        let changing = calls.iter().filter(|(_, prepared, _)| prepared.effect() != ToolEffect::ReadOnly);
+        let changing: Vec<_> = changing.map(|(.., call)| call).collect();
+        let before = coverage.begin(&state, &changing).await?;
+        let mut running = self.runner.begin(&visit).interrupted_by(&stop);
+        for (position, prepared, call) in calls {
             // Models give two calls of one message the same id; the position tells them apart.
             let key = format!("{position}:{}", call.id);
             running.hand_in(visit.message_id_of(position), call, prepared, key);
@@ -73,19 +74,23 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
             is_stopped |= answer.outcome == ToolOutcome::Cancelled;
             answers.push(Message::from(answer.message));
         }
-        answers.extend(undecided);
-        if is_stopped {
-            let stopped = |(position, call): &(usize, ToolCall)| {
-                Message::tool_error(visit.message_id_of(position), call, STOPPED)
+        let refused = |calls: &[(usize, ToolCall)], reason: &str| -> Vec<Message> {
+            let refuse = |(position, call): &(usize, ToolCall)| {
+                Message::tool_error(visit.message_id_of(position), call, reason)
             };
-            answers.extend(delegated.iter().map(stopped));
+            calls.iter().map(refuse).collect()
+        };
+        answers.extend(refused(&undecided, UNDECIDED));
+        if is_stopped {
+            answers.extend(refused(&delegated, STOPPED));
         }
         let update = AssistantState::update().messages(answers).allowed(Vec::new());
+        let update = coverage.end(&state, before, update).await?;
         if !is_stopped {
             let route = if delegated.is_empty() { ToolsNext::Gate } else { ToolsNext::Delegate };
             return Ok(Output { update: Some(update), route });
         }
-        self.interrupts.end(&info);
+        self.config.interrupts.end(&info);
         Ok(Output { update: Some(update.set_exit(Some(Exit::AbortedTools))), route: ToolsNext::Stopped })
     }
 
@@ -93,6 +98,9 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
         node.writes_field(AssistantState::ALLOWED.id());
+        node.writes_field(AssistantState::SNAPSHOT.id());
+        node.writes_field(AssistantState::CHANGES.id());
+        node.writes_field(AssistantState::NOT_COVERED.id());
         node.writes_field(AssistantState::EXIT.id());
     }
 }

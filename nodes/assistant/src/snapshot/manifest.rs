@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::{Digest, SnapshotId};
@@ -36,7 +37,7 @@ pub(super) enum Entry {
 }
 
 /// A file or folder that a snapshot does not cover: a restore leaves it as it is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct NotCovered {
     /// The path, relative to the folder; empty for the folder itself.
     pub path: String,
@@ -45,7 +46,7 @@ pub struct NotCovered {
 }
 
 /// The reason for which a snapshot does not cover a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NotCoveredReason {
@@ -70,7 +71,7 @@ pub enum NotCoveredReason {
 }
 
 /// A file, a link or a folder that differs between two states.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
     /// The path, relative to the folder. That of a folder ends with `/`.
     pub path: String,
@@ -83,7 +84,7 @@ pub struct ChangedFile {
 }
 
 /// The difference between two states of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// Nothing was at the path.

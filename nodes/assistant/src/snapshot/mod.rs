@@ -37,4 +37,4 @@ pub use self::store::Swept;
 pub use self::taking::{Change, Taken};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

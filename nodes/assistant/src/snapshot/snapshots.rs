@@ -57,6 +57,12 @@ impl Snapshots {
         Ok(Self { folder, state: Arc::new(Mutex::new(state)) })
     }
 
+    /// Returns a path relative to the folder, in the form of the names that snapshots [take](Self::take).
+    pub(crate) fn relative(&self, path: &str) -> String {
+        let inside = Path::new(path).strip_prefix(&self.folder);
+        inside.map_or_else(|_| path.to_owned(), |inside| inside.to_string_lossy().into_owned())
+    }
+
     /// Takes a snapshot. If nothing has changed since the one before, that one is returned.
     ///
     /// The names are paths relative to the folder that are covered whatever a `.gitignore` says: the files that a tool is

@@ -2,7 +2,7 @@
 
 mod crash;
 mod hostile;
-mod model;
+pub(crate) mod model;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +111,7 @@ impl Fixture {
 }
 
 /// A folder in memory where the system has one, as each restored file waits for the disk.
-fn scratch() -> TempDir {
+pub(crate) fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
@@ -125,16 +125,16 @@ fn open(dir: &Path, change: impl FnOnce(&mut SnapshotOptions)) -> State {
 
 /// A file, as a naive copy has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Folder,
     File { content: Vec<u8>, mode: u32 },
     Link(PathBuf),
 }
 
 /// A naive copy of a folder.
-pub(super) type Files = BTreeMap<String, Node>;
+pub(crate) type Files = BTreeMap<String, Node>;
 
-pub(super) fn read(folder: &Path) -> Files {
+pub(crate) fn read(folder: &Path) -> Files {
     fn add(folder: &Path, at: &str, files: &mut Files) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
@@ -158,6 +158,6 @@ pub(super) fn read(folder: &Path) -> Files {
     files
 }
 
-pub(super) fn paths<'f>(files: impl IntoIterator<Item = &'f super::ChangedFile>) -> BTreeSet<&'f str> {
+pub(crate) fn paths<'f>(files: impl IntoIterator<Item = &'f super::ChangedFile>) -> BTreeSet<&'f str> {
     files.into_iter().map(|file| &*file.path).collect()
 }

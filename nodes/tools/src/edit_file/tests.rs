@@ -125,8 +125,42 @@ async fn nothing_of_git_is_edited() {
 }
 
 #[test]
-fn an_edit_is_never_made_again_without_a_word() {
+fn an_edit_may_be_made_again_and_changes_something() {
     let tool = EditFile::new(Workspace::of_session());
-    assert_eq!(tool.effect(&edit("a", "aa")), ToolEffect::Changes);
+    assert_eq!(tool.effect(&edit("a", "aa")), ToolEffect::Idempotent);
     assert!(!tool.is_concurrency_safe(&edit("a", "aa")) && tool.is_destructive(&edit("a", "aa")));
+}
+
+/// A call that was cut off after its edit is made again, in a session that knows the file as it was read.
+#[tokio::test]
+async fn an_edit_that_was_made_already_is_found_by_looking() {
+    let cases = [
+        ("one\ntwo\ntwo\n", "one", "two", false, "two\ntwo\ntwo\n", 1),
+        ("one\ntwo\nthree\n", "two\n", "", false, "one\nthree\n", 1),
+        ("a\r\nb\r\n", "a\n", "x\ny\n", false, "x\r\ny\r\nb\r\n", 1),
+        ("\u{feff}a b a", "a", "c", true, "\u{feff}c b c", 2),
+    ];
+    for (read_as, old, new, all, edited, times) in cases {
+        let session = read(read_as).await;
+        session.put("a.txt", edited);
+        let mut input = edit(old, new);
+        input["all"] = all.into();
+        let result = session.call("edit_file", input.clone()).await;
+        assert_eq!(result.outcome(), ToolOutcome::Ok, "{}", result.content.to_text());
+        assert_eq!(
+            (session.get("a.txt").as_str(), &result.data.unwrap()["replaced"]),
+            (edited, &json!(times))
+        );
+        // It was noted: the same call of a model once more is another edit, which does not fit.
+        if !edited.contains(old) {
+            session.refused("edit_file", input).await;
+        }
+
+        let session = read(read_as).await;
+        session.put("a.txt", format!("{edited}!"));
+        let mut input = edit(old, new);
+        input["all"] = all.into();
+        let (_, said) = session.refused("edit_file", input).await;
+        assert!(said.ends_with("has changed since it was read: read it again"), "{said}");
+    }
 }

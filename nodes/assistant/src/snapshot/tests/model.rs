@@ -14,7 +14,7 @@ use super::*;
 const PATHS: [&str; 9] = ["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "new\nline", "f/a"];
 
 #[derive(Clone, Debug)]
-enum Write {
+pub(crate) enum Write {
     File { path: usize, content: u8 },
     Remove { path: usize },
     Folder { path: usize },
@@ -44,7 +44,7 @@ enum Step {
     Reopen,
 }
 
-fn write() -> impl Strategy<Value = Write> {
+pub(crate) fn write() -> impl Strategy<Value = Write> {
     let path = || 0..PATHS.len();
     prop_oneof![
         6 => (path(), 0_u8..4).prop_map(|(path, content)| Write::File { path, content }),
@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl Write {
     /// Writes as any program does. What is not possible is not done.
-    fn carry_out(&self, folder: &Path, clock: &mut u64) {
+    pub(crate) fn carry_out(&self, folder: &Path, clock: &mut u64) {
         *clock += 1;
         let at = |path: &usize| folder.join(PATHS[*path]);
         match self {
@@ -197,13 +197,13 @@ impl Session {
     }
 }
 
-struct Expected {
-    files: Files,
-    foreign: BTreeSet<String>,
+pub(crate) struct Expected {
+    pub(crate) files: Files,
+    pub(crate) foreign: BTreeSet<String>,
 }
 
 /// The rules, with whole copies of the folder.
-fn naive(line: &[(SnapshotId, Files)], own: &[Change], now: &Files) -> Expected {
+pub(crate) fn naive(line: &[(SnapshotId, Files)], own: &[Change], now: &Files) -> Expected {
     let mut traced: BTreeMap<&String, (Option<&Node>, Option<&Node>, bool)> = BTreeMap::new();
     for pair in line.windows(2) {
         let ((before, old), (after, new)) = (&pair[0], &pair[1]);
