@@ -11,6 +11,7 @@ macro_rules! page {
             "[../examples/opening_hours/graph.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/opening_hours/graph.rs\n",
             "[../examples/tests/guide/story.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/tests/guide/story.rs\n",
             "[agentic-loop.md]: crate::guide::agentic_loop\n",
+            "[assistant.md]: crate::guide::assistant\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
             "[checkpoints.md#the-files-beside-the-file]: crate::guide::checkpoints#the-files-beside-the-file\n",
@@ -95,6 +96,7 @@ pages! {
     testing "testing.md"
     agent_loop "agent-loop.md"
     agentic_loop "agentic-loop.md"
+    assistant "assistant.md"
     supervisor "supervisor.md"
     models "models.md"
     tools "tools.md"

@@ -18,7 +18,7 @@ pub(crate) const MEMBERS: [(&str, &[&str]); 16] = [
     ("graph-checkpoint/inspect", &["superstep-core"]),
     ("cli", &["superstep-checkpoint", "superstep-core", "superstep-inspect"]),
     ("nodes", &["superstep-core", "superstep-macros"]),
-    ("nodes/assistant", &["superstep-core", "superstep-nodes"]),
+    ("nodes/assistant", &["superstep-core", "superstep-nodes", "superstep-tools"]),
     ("nodes/knowledge", &["superstep-nodes"]),
     ("nodes/mcp", &["superstep-core", "superstep-nodes"]),
     ("nodes/names", &["superstep-core", "superstep-knowledge", "superstep-nodes", "superstep-providers"]),
@@ -67,7 +67,7 @@ const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the assistant. `config` and `state` name the types of the modules below the loop.
-const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 20] = [
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 22] = [
     ("exit", &[]),
     ("budget", &["exit"]),
     ("recovery", &["exit"]),
@@ -114,6 +114,8 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 20] = [
             "state",
         ],
     ),
+    ("domain", &["config", "hook", "permission"]),
+    ("profile", &["config", "context", "permission"]),
     ("graph", &["agents", "budget", "config", "node", "state"]),
     ("background", &["agents", "config", "graph", "inbox", "state"]),
     ("rewind", &["node", "snapshot", "state"]),

@@ -7,6 +7,7 @@
 
 mod agent_loop;
 mod agentic_loop;
+mod assistant;
 mod checkpoints;
 mod cli;
 mod debugging;

@@ -2,6 +2,7 @@
 
 mod agent_loop;
 mod agentic;
+mod analyst;
 mod callback;
 mod course;
 mod critic;
@@ -30,7 +31,7 @@ fn example(name: &str) -> &'static Path {
         };
     }
     programs!(
-        "agent_loop" "agentic" "dynamic" "flow" "hello" "mcp_server" "opening_hours" "photo_critic" "reducers" "review"
+        "agent_loop" "agentic" "analyst" "dynamic" "flow" "hello" "mcp_server" "opening_hours" "photo_critic" "reducers" "review"
         "time_travel" "tutor"
     )
 }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use superstep_core::node::TaskInfo;
 use superstep_nodes::__private::{ModelCalls, ToolRunner};
 use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::model::{ChatModel, Prices, Settings};
 use superstep_nodes::tool::{
-    ExecutionPolicy, PermissionDecision, PermissionPolicy, PermissionRequest, ToolRegistry,
+    ExecutionPolicy, PermissionDecision, PermissionPolicy, PermissionRequest, Tool, ToolRegistry,
 };
 
 use crate::agents::AgentKind;
@@ -20,7 +21,7 @@ use crate::context::{ContextSettings, ContextWindow, ContextWindows};
 use crate::hook::Hooks;
 use crate::inbox::Inbox;
 use crate::interrupts::Interrupts;
-use crate::permission::Permissions;
+use crate::permission::{PermissionMode, Permissions};
 use crate::recovery::RecoveryOptions;
 use crate::snapshot::Snapshots;
 use crate::state::AssistantState;
@@ -55,7 +56,16 @@ pub struct AssistantConfig {
     /// `true` if the model has only the tools that lead agents.
     pub(crate) is_coordinator: bool,
     pub(crate) snapshots: Option<Snapshots>,
+    pub(crate) mode: PermissionMode,
+    pub(crate) sources: Vec<ContextSource>,
     pub(crate) inbox: Option<Inbox>,
+}
+
+/// A read-only call whose result is shown to the model before the message of the user.
+#[derive(Clone)]
+pub(crate) struct ContextSource {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) input: Value,
 }
 
 const INSTRUCTIONS: &str = "You work on requests of a user, step by step, with the tools that you are given. Look before you \
@@ -94,6 +104,8 @@ impl AssistantConfig {
             is_agent: false,
             is_coordinator: false,
             snapshots: None,
+            mode: PermissionMode::default(),
+            sources: Vec::new(),
             inbox: None,
         }
     }

@@ -126,8 +126,8 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
     /// Fails if the graph of a sub-agent cannot be made.
     pub fn new(config: AssistantConfig) -> Result<Self, AssistantError> {
         let config = Arc::new(config);
-        let mut graph =
-            StateGraph::with_schema(Self::NAME, AssistantState::schema(), AssistantState::default());
+        let initial = AssistantState { mode: config.mode, ..AssistantState::default() };
+        let mut graph = StateGraph::with_schema(Self::NAME, AssistantState::schema(), initial);
         let runner = config.runner();
         let gate = graph.node("gate", Gate::new(&config));
         let compact = graph.node("compact", Compact::new(&config));

@@ -8,6 +8,7 @@
 //! | [`AssistantEvent`] | the events that front ends read |
 //! | [`budget`] | limits on tokens, money and time |
 //! | [`context`] | the part of a conversation that a model is shown |
+//! | [`domain`] | kinds of work: code, data, APIs, images, and your own |
 //! | [`exit`] | the conditions under which the loop ends or continues |
 //! | [`hook`] | code and commands that are asked before a call is made and before a run ends |
 //! | [`inbox`] | messages for sessions while they work |
@@ -29,6 +30,7 @@ mod background;
 pub mod budget;
 mod config;
 pub mod context;
+pub mod domain;
 mod event;
 pub mod exit;
 mod graph;
@@ -37,6 +39,7 @@ pub mod inbox;
 mod interrupts;
 pub mod node;
 pub mod permission;
+mod profile;
 pub mod recovery;
 pub mod rewind;
 mod session;
@@ -47,9 +50,11 @@ mod unknown;
 
 pub use background::{BackgroundAgents, BackgroundError};
 pub use config::AssistantConfig;
+pub use domain::Domain;
 pub use event::AssistantEvent;
 pub use graph::{AssistantError, AssistantGraph, assistant};
 pub use interrupts::Interrupts;
+pub use profile::Sensitivity;
 pub use session::{Session, SessionSummary};
 pub use state::{AssistantState, AssistantStateUpdate, Rewound, TurnFailure};
 pub use transcript::{Transcript, TranscriptError};

@@ -30,6 +30,7 @@ mod rule;
 
 pub(crate) use classifier::classifier_request;
 pub use classifier::{Classification, Classified};
+pub(crate) use decision::NOT_PERMITTED;
 pub use decision::{CallView, Decision, HookVerdict, Layer, PermissionMode, Resolver, Verdict};
 pub use file_change::{Extent, FileChange};
 pub use permissions::Permissions;

@@ -93,6 +93,9 @@ pub struct AssistantState {
     pub exit: Option<Exit>,
 }
 
+/// The part of the ids of messages with context before the number of its source.
+pub(crate) const CONTEXT: &str = ".context.";
+
 /// The end of the ids of messages with objections of stop hooks.
 pub(crate) const OBJECTION: &str = ".objection";
 
@@ -241,6 +244,11 @@ impl AssistantState {
         AgentResult { call, agent, exit: self.exit, failure, text }
     }
 
+    /// Returns the message of the user that is not in the conversation yet.
+    pub(crate) fn new_request(&self) -> Option<&str> {
+        self.request.as_deref().filter(|request| !request.trim().is_empty())
+    }
+
     /// Returns `true` if a stop hook has objected to a response to this message of the user.
     pub const fn stop_hook_active(&self) -> bool {
         self.objections > 0
@@ -249,13 +257,20 @@ impl AssistantState {
     /// Returns the last message of the user. Messages that the loop writes in the user's role do not count: what a hook
     /// or a file says is no task.
     pub(crate) fn task(&self) -> String {
-        let is_of_loop = |id: &str| [OBJECTION, RESUMED].iter().any(|end| id.ends_with(end));
-        let said = self
-            .messages
-            .iter()
-            .rev()
-            .find(|message| matches!(message, Message::Human(_)) && !is_of_loop(message.id().as_str()));
-        said.map(|message| message.text().into_owned()).unwrap_or_default()
+        self.task_at().map(|at| self.messages[at].text().into_owned()).unwrap_or_default()
+    }
+
+    /// Returns the messages since the last message of the user.
+    pub(crate) fn since_task(&self) -> &[Message] {
+        &self.messages[self.task_at().unwrap_or_default()..]
+    }
+
+    fn task_at(&self) -> Option<usize> {
+        let is_of_loop =
+            |id: &str| id.contains(CONTEXT) || [OBJECTION, RESUMED].iter().any(|end| id.ends_with(end));
+        let is_task =
+            |message: &Message| matches!(message, Message::Human(_)) && !is_of_loop(message.id().as_str());
+        self.messages.iter().rposition(is_task)
     }
 
     /// Returns the text of the last reply; empty before the first one.

@@ -10,7 +10,7 @@
 //! an error, never a short answer. Unknown events, fields and values that a provider adds are kept or ignored; they
 //! cause no error.
 //!
-//! [`OpenAiEmbedder`] requests embeddings from a model, for a knowledge base.
+//! [`OpenAiEmbedder`] requests embeddings from a model, for a knowledge base; [`OpenAiImages`] requests images.
 //!
 //! Clients do not retry: their errors say whether a retry may help and how long to wait. The retry policy of a node
 //! retries, so retries are visible, bounded and resumed.
@@ -36,6 +36,7 @@ mod http_error;
 mod openai;
 mod openai_chat;
 mod openai_embedder;
+mod openai_images;
 mod openai_responses;
 mod output_schema;
 mod overflow;
@@ -50,6 +51,7 @@ pub use anthropic::{Anthropic, Caching, Thinking};
 pub use api_key::ApiKey;
 pub use openai_chat::{InstructionRole, OpenAiChat, OutputLimit};
 pub use openai_embedder::OpenAiEmbedder;
+pub use openai_images::OpenAiImages;
 pub use openai_responses::{OpenAiResponses, Reasoning};
 pub use transport_options::ProviderError;
 pub use transport_options::TransportOptions;

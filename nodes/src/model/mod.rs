@@ -13,7 +13,7 @@
 //! answer each of them differently.
 //!
 //! [`ChatModelExt::structured`] asks any model for a value of a type. An [`Embedder`] is a model that turns the meanings of
-//! texts into numbers.
+//! texts into numbers, and an [`ImageModel`] is one that makes images.
 //!
 //! One model is included, for tests and demonstrations: [`Scripted`], which answers with replies written down
 //! beforehand.
@@ -25,6 +25,7 @@ mod embedding;
 mod error;
 mod failure;
 mod fallback;
+mod image_model;
 mod ledger;
 mod prices;
 mod reply;
@@ -42,6 +43,7 @@ pub use embedding::{EmbedError, Embedder, Embedding};
 pub use error::{ModelError, StreamFault};
 pub use failure::ModelFailure;
 pub use fallback::Fallback;
+pub use image_model::{ImageModel, ImageRequest, ImageShape, MadeImage};
 pub use ledger::{Account, Cost, Ledger};
 pub use prices::{Price, Prices};
 pub use reply::{ModelReply, StopReason};

@@ -57,6 +57,9 @@ pub enum RegistryError {
 }
 
 impl ToolRegistry {
+    /// The number of characters below which the description of a tool is too short.
+    pub const MIN_DESCRIPTION_CHARS: usize = 40;
+
     /// Makes a registry without tools.
     pub fn new() -> Self {
         Self::default()
@@ -122,6 +125,15 @@ impl ToolRegistry {
     /// Returns the names of other programs' tools that are not listed because an own tool has their name.
     pub fn shadowed(&self) -> Vec<&str> {
         self.external.keys().filter(|name| self.own.contains_key(*name)).map(String::as_str).collect()
+    }
+
+    /// Returns the names of tools whose description is shorter than
+    /// [`MIN_DESCRIPTION_CHARS`](Self::MIN_DESCRIPTION_CHARS): too short to tell a model when to use them, and within
+    /// which limits. It is meant for a test of your tools.
+    pub fn short_descriptions(&self) -> Vec<&str> {
+        let is_short = |spec: &ToolSpec| spec.description.chars().count() < Self::MIN_DESCRIPTION_CHARS;
+        let listed = self.listed().map(|registered| &registered.spec);
+        listed.filter(|spec| is_short(spec)).map(|spec| spec.name.as_str()).collect()
     }
 
     /// Tells whether there are no tools.

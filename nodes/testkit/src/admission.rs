@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::anthropic::ThinkingForm;
 use super::endpoint::{Endpoint, Vendor};
-use super::{HttpError, anthropic, chat, embeddings, responses};
+use super::{HttpError, anthropic, chat, embeddings, images, responses};
 
 /// The rules that decide which requests are admitted.
 #[derive(Clone, Debug)]
@@ -70,6 +70,8 @@ impl Admission {
                 Endpoint::Responses => responses::check(&body)?,
                 Endpoint::InputTokens => responses::check_count(&body)?,
                 Endpoint::Embeddings => embeddings::check(&body)?,
+                Endpoint::ImageGenerations => images::check(&body)?,
+                Endpoint::ImageEdits => images::check_edit(&body)?,
             }
             if endpoint.vendor() == Vendor::Anthropic {
                 self.thinking.check(&body)?;

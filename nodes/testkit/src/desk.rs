@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::admission::Admission;
 use super::answer::Answer;
 use super::received::Received;
-use super::{Endpoint, HttpError, Reply, anthropic, embeddings, responses};
+use super::{Endpoint, HttpError, Reply, anthropic, embeddings, images, responses};
 
 /// Answers requests that no queued reply is for.
 pub(super) type Responder = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
@@ -85,7 +85,10 @@ impl Desk {
         match endpoint {
             Endpoint::Messages | Endpoint::CountTokens => self.state().anthropic.check(body),
             Endpoint::Responses | Endpoint::InputTokens => self.state().responses.check(body),
-            Endpoint::ChatCompletions | Endpoint::Embeddings => Ok(()),
+            Endpoint::ChatCompletions
+            | Endpoint::Embeddings
+            | Endpoint::ImageGenerations
+            | Endpoint::ImageEdits => Ok(()),
         }
     }
 
@@ -116,13 +119,14 @@ impl Desk {
     }
 }
 
-/// The answer to a request that needs no reply: something is counted or embedded.
+/// The answer to a request that needs no reply: something is counted, embedded or drawn.
 pub(super) fn own_answer(endpoint: Endpoint, request: &Value) -> Answer {
     let body = match endpoint {
         Endpoint::CountTokens => json!({"input_tokens": embeddings::tokens(request)}),
         Endpoint::InputTokens => {
             json!({"object": "response.input_tokens", "input_tokens": embeddings::tokens(request)})
         }
+        Endpoint::ImageGenerations | Endpoint::ImageEdits => images::answer(request),
         _ => embeddings::answer(request),
     };
     Answer::json(200, &body, endpoint)

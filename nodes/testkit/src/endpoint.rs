@@ -16,6 +16,10 @@ pub enum Endpoint {
     InputTokens,
     /// `POST /v1/embeddings` of OpenAI and those compatible with it.
     Embeddings,
+    /// `POST /v1/images/generations` of OpenAI and those compatible with it.
+    ImageGenerations,
+    /// `POST /v1/images/edits` of OpenAI, in its form as JSON.
+    ImageEdits,
 }
 
 /// The vendor, which decides the form of paths, errors and headers.
@@ -26,13 +30,15 @@ pub(super) enum Vendor {
 }
 
 impl Endpoint {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Messages,
         Self::CountTokens,
         Self::ChatCompletions,
         Self::Responses,
         Self::InputTokens,
         Self::Embeddings,
+        Self::ImageGenerations,
+        Self::ImageEdits,
     ];
 
     /// Returns its path on the server.
@@ -44,6 +50,8 @@ impl Endpoint {
             Self::Responses => "/v1/responses",
             Self::InputTokens => "/v1/responses/input_tokens",
             Self::Embeddings => "/v1/embeddings",
+            Self::ImageGenerations => "/v1/images/generations",
+            Self::ImageEdits => "/v1/images/edits",
         }
     }
 

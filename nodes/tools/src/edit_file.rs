@@ -89,7 +89,7 @@ impl BuiltIn for EditFile {
 
     fn describe(&self) -> String {
         "Replaces a text in a file of the workspace that you have read. `old` must be in the file exactly once, so give \
-         enough lines around what changes, or say `all` to replace every one."
+         enough lines around what changes, or say `all` to replace every one. Files of more than 10 MiB are not edited."
             .to_owned()
     }
 

@@ -66,7 +66,7 @@ impl BuiltIn for Glob {
 
     fn describe(&self) -> String {
         "Lists the files of the workspace whose paths fit a pattern such as `src/**/*.rs` or `*.md`. Files that a .gitignore \
-         excludes are left out."
+         excludes are left out. At most 2,000 are listed."
             .to_owned()
     }
 

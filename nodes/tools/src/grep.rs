@@ -105,7 +105,8 @@ impl BuiltIn for Grep {
 
     fn describe(&self) -> String {
         "Searches the files of the workspace for lines that fit a regular expression (Rust syntax: no look-around and no \
-         back-references; one line at a time). Files that a .gitignore excludes are left out."
+         back-references; one line at a time). Files that a .gitignore excludes are left out. \
+         At most 1,000 lines are returned."
             .to_owned()
     }
 

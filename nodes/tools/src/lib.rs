@@ -7,8 +7,12 @@
 //! | [`Grep`] | searches files | no |
 //! | [`ReadCsv`] | reads rows of a table | no |
 //! | [`ReadJson`] | reads a part of a JSON document | no |
+//! | [`DescribeApi`] | shows the operations of an OpenAPI document | no |
+//! | [`DescribeDatabase`] | shows the tables of a SQLite database | no |
 //! | [`WriteFile`] | writes a whole file | yes |
 //! | [`EditFile`] | replaces a text in a file | yes |
+//! | [`DrawChart`] | draws rows of a table or a query as SVG | yes |
+//! | [`GenerateImage`], [`EditImage`] | have a model make an image | yes |
 //! | [`SqlQuery`] | asks a SQLite database | if the program says so |
 //! | `HttpRequest` | asks a server of the public internet, with the feature `http` | with some methods |
 //! | `Bash` | runs a command in a sandbox, with the feature `shell`, on Unix | yes |
@@ -42,12 +46,17 @@
 extern crate superstep_core as superstep;
 
 mod built_in;
+mod chart;
+mod describe_api;
+mod describe_database;
+mod draw_chart;
 mod edit_file;
 mod files_read;
 mod glob;
 mod grep;
 #[cfg(feature = "http")]
 mod http;
+mod images;
 mod matches;
 mod path_rule;
 mod picture;
@@ -69,17 +78,21 @@ mod wildcard;
 mod workspace;
 mod write_file;
 
+pub use describe_api::{DescribeApi, DescribeApiInput};
+pub use describe_database::{DescribeDatabase, DescribeDatabaseInput};
+pub use draw_chart::{ChartForm, DrawChart, DrawChartInput};
 pub use edit_file::{EditFile, EditFileInput};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, GrepOutput};
 #[cfg(feature = "http")]
 pub use http::{HttpMethod, HttpRequest, HttpRequestInput, HttpRuleError};
+pub use images::{EditImage, EditImageInput, GenerateImage, GenerateImageInput};
 pub use read_csv::{ReadCsv, ReadCsvInput};
 pub use read_file::{ReadFile, ReadFileInput};
 pub use read_json::{ReadJson, ReadJsonInput};
 pub use sets::{read_only, workspace};
 #[cfg(all(feature = "shell", unix))]
-pub use shell::{Bash, BashInput, Network, ProcessLimits, Sandbox};
+pub use shell::{Bash, BashInput, CommandRunner, Network, ProcessLimits, Sandbox, Ssh, SshError};
 pub use sql_query::{SqlQuery, SqlQueryInput};
 pub use workspace::{Workspace, WorkspaceError};
 pub use write_file::{WriteFile, WriteFileInput};

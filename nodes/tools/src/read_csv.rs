@@ -85,7 +85,7 @@ impl BuiltIn for ReadCsv {
 
     fn describe(&self) -> String {
         "Reads rows of a CSV or TSV file of the workspace whose first line names the columns. Says which columns and how many \
-         rows there are, and returns the rows as CSV."
+         rows there are, and returns the rows as CSV, 1,000 at most."
             .to_owned()
     }
 

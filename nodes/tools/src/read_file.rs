@@ -88,8 +88,8 @@ impl BuiltIn for ReadFile {
     type Input = ReadFileInput;
 
     fn describe(&self) -> String {
-        "Reads a file of the workspace. Text comes with line numbers, which are no part of the file; of a long file read \
-         the lines that you need, by `from_line` and `lines`. PNG, JPEG, GIF and WebP images are shown to you. Read a file \
+        "Reads a file of the workspace. Text comes with line numbers, which are no part of the file; of a file with more than 2,000 lines read \
+         those that you need, by `from_line` and `lines`. PNG, JPEG, GIF and WebP images are shown to you. Read a file \
          before you edit it."
             .to_owned()
     }

@@ -75,7 +75,7 @@ impl BuiltIn for ReadJson {
 
     fn describe(&self) -> String {
         "Reads a JSON file of the workspace, or a part of it: the value that a JSON Pointer leads to, and of a list the items \
-         that you ask for. What is too large is described by its members. Files that end with .jsonl or .ndjson are lists of \
+         that you ask for, 1,000 at most. What is too large is described by its members. Files that end with .jsonl or .ndjson are lists of \
          their lines."
             .to_owned()
     }

@@ -83,6 +83,11 @@ impl SqlQuery {
         self
     }
 
+    /// Returns the SQLite file.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     /// Sets how long a statement may take.
     #[must_use]
     pub fn with_time(mut self, time: Duration) -> Self {
@@ -102,7 +107,7 @@ impl BuiltIn for SqlQuery {
         };
         format!(
             "Runs one SQL statement on a SQLite database. {may} Returns the names of the columns and the rows, each as a JSON \
-             array on a line. `SELECT name, sql FROM sqlite_schema` tells which tables there are."
+             array on a line, 1,000 rows at most. `SELECT name, sql FROM sqlite_schema` tells which tables there are."
         )
     }
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use superstep_core::run::CancellationToken;
 use superstep_nodes::tool::{
     InvalidInput, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
 };
@@ -58,7 +59,7 @@ impl BuiltIn for WriteFile {
 
     fn describe(&self) -> String {
         "Writes a whole file of the workspace: a new one, or one that you have read and that has not changed since. Missing \
-         folders are made. To change a part of a file, use `edit_file`."
+         folders are made. A file has 10 MiB at most. To change a part of a file, use `edit_file`."
             .to_owned()
     }
 
@@ -77,7 +78,7 @@ impl BuiltIn for WriteFile {
 
     async fn validate(&self, input: &WriteFileInput, context: &ToolContext) -> Result<(), InvalidInput> {
         let checked = self.in_workspace(input.clone(), context, |folder, files, input| {
-            target(folder, files, &input).map(drop)
+            target(folder, files, &input.path, Some(input.content.as_bytes())).map(drop)
         });
         checked.await.map_err(|refused| InvalidInput::new(refused.to_string()))
     }
@@ -85,21 +86,13 @@ impl BuiltIn for WriteFile {
     async fn run(&self, input: WriteFileInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
         let stop = context.cancellation().clone();
         self.in_workspace(input, context, move |folder, files, input| {
-            let (path, before) = target(folder, files, &input)?;
-            let (named, content) = (display(&path), input.content.as_bytes());
+            let content = input.content.as_bytes();
+            let Written { named, before } = write(folder, files, &input.path, content, &stop)?;
             let said = match &before {
                 Some(before) if before == content => "had this content already",
                 Some(_) => "was replaced",
                 None => "was written",
             };
-            if stop.is_cancelled() {
-                return Err(ToolFailure::new("stopped before anything was written"));
-            }
-            if before.as_deref() != Some(content) {
-                make_folders(folder, &path)?;
-                replace(folder.dir(), &path, content).map_err(|error| refusal(&named, &error))?;
-            }
-            files.note(folder, &path, content);
             let data = json!({ "path": named, "bytes": content.len(), "new": before.is_none() });
             Ok(ToolOutput::text(format!("{named} {said}: {} bytes.", content.len())).with_data(data))
         })
@@ -121,30 +114,60 @@ impl WriteFile {
     }
 }
 
-/// The file that is to be written, and what is in it now.
-fn target(
+/// A file that was written.
+pub(super) struct Written {
+    /// The path, as models are shown it.
+    pub(super) named: String,
+    /// The content before; `None` for a new file.
+    pub(super) before: Option<Vec<u8>>,
+}
+
+/// Writes a file that is new, or that was read in this session and has not changed since.
+pub(super) fn write(
     folder: &Folder,
     files: &FilesRead,
-    input: &WriteFileInput,
+    named: &str,
+    content: &[u8],
+    stop: &CancellationToken,
+) -> Result<Written, ToolFailure> {
+    let (path, before) = target(folder, files, named, Some(content))?;
+    let named = display(&path);
+    if stop.is_cancelled() {
+        return Err(ToolFailure::new("stopped before anything was written"));
+    }
+    if before.as_deref() != Some(content) {
+        make_folders(folder, &path)?;
+        replace(folder.dir(), &path, content).map_err(|error| refusal(&named, &error))?;
+    }
+    files.note(folder, &path, content);
+    Ok(Written { named, before })
+}
+
+/// The file that is to be written, and what is in it now. The content is `None` where it is not known yet.
+pub(super) fn target(
+    folder: &Folder,
+    files: &FilesRead,
+    named: &str,
+    content: Option<&[u8]>,
 ) -> Result<(PathBuf, Option<Vec<u8>>), ToolFailure> {
-    if input.content.len() as u64 > MAX_BYTES {
+    if content.is_some_and(|content| content.len() as u64 > MAX_BYTES) {
         return Err(ToolFailure::new(format!("the content has more than {MAX_BYTES} bytes")));
     }
-    let named = folder.relative(&input.path)?;
-    let present = match folder.dir().symlink_metadata(named) {
+    let relative = folder.relative(named)?;
+    let present = match folder.dir().symlink_metadata(relative) {
         Ok(_) => true,
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        Err(error) => return Err(refusal(&input.path, &error)),
+        Err(error) => return Err(refusal(named, &error)),
     };
     if !present {
-        let path = new_path(folder, &input.path)?;
+        let path = new_path(folder, named)?;
         not_of_git(&path)?;
         return Ok((path, None));
     }
-    let path = folder.resolve(&input.path)?;
+    let path = folder.resolve(named)?;
     not_of_git(&path)?;
     let before = folder.read(&path, MAX_BYTES)?;
-    if before != input.content.as_bytes() {
+    if content != Some(&before) {
         files.check(folder, &path, &before)?;
     }
     Ok((path, Some(before)))

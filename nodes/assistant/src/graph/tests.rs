@@ -29,6 +29,7 @@ mod inbox;
 mod kill;
 mod limits;
 mod sessions;
+mod tiers;
 
 /// A model that gives the same answer to every request, and counts the requests.
 struct Always {

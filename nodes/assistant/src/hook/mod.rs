@@ -23,7 +23,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use superstep_nodes::message::ToolCall;
+use superstep_nodes::message::{Message, ToolCall};
 use superstep_nodes::tool::{PermissionMatcher, Touch};
 
 use crate::permission::{PermissionMode, Rule, Verdict};
@@ -81,6 +81,9 @@ pub struct EndEvent<'a> {
     pub task: &'a str,
     /// The response of the model.
     pub response: &'a str,
+    /// The messages since the message of the user. Commands do not get them.
+    #[serde(skip)]
+    pub messages: &'a [Message],
     /// `true` if a stop hook has objected to an earlier response to this message of the user. A hook that objects to
     /// one response only lets the others pass.
     pub stop_hook_active: bool,

@@ -19,7 +19,8 @@ async fn asked(command: &str) -> (Result<CallAnswer, HookError>, Result<StopAnsw
     let mode = PermissionMode::Default;
     let call =
         CallEvent { task: "Do it.", tool: "bash", input: &input, is_read_only: false, mode, workspace };
-    let end = EndEvent { task: "Do it.", response: "Done.", stop_hook_active: true, workspace };
+    let end =
+        EndEvent { task: "Do it.", response: "Done.", messages: &[], stop_hook_active: true, workspace };
     (hook.before_call(&call).await, hook.before_end(&end).await)
 }
 

@@ -20,8 +20,8 @@ use crate::config::AssistantConfig;
 use crate::exit::Exit;
 use crate::hook::{CallAnswer, CallEvent};
 use crate::permission::{
-    CallView, Classification, Decision, Grant, HookVerdict, Layer, PermissionAnswer, PermissionQuestion,
-    Resolver, Verdict, classifier_request,
+    CallView, Classification, Decision, Grant, HookVerdict, Layer, NOT_PERMITTED, PermissionAnswer,
+    PermissionQuestion, Resolver, Verdict, classifier_request,
 };
 use crate::state::AssistantState;
 
@@ -255,7 +255,7 @@ impl Authorize {
                             None => allowed.push(*position as u32),
                         },
                         Verdict::Ask | Verdict::Deny => {
-                            let reason = format!("Not permitted: {}", decision.reason);
+                            let reason = format!("{NOT_PERMITTED}{}", decision.reason);
                             answers.push(Message::tool_error(id, call, reason));
                         }
                     }

@@ -51,6 +51,7 @@ impl Finish {
         let end = EndEvent {
             task: &task,
             response: &response,
+            messages: state.since_task(),
             stop_hook_active: state.stop_hook_active(),
             workspace: self.config.workspace.as_deref(),
         };

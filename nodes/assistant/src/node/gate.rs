@@ -9,8 +9,10 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, OnUnknown, 
 use superstep_core::reducer::LogWrite;
 use superstep_core::route::Route;
 use superstep_core::store::AccessError;
+use superstep_nodes::__private::ToolTask;
 use superstep_nodes::message::{Message, MessageId};
 
+use super::sources::Sources;
 use crate::budget::Meter;
 use crate::config::AssistantConfig;
 use crate::exit::{Exit, Transition};
@@ -21,6 +23,7 @@ use crate::state::{AssistantState, AssistantStateUpdate, Rewound};
 /// the limits.
 pub(crate) struct Gate {
     config: Arc<AssistantConfig>,
+    sources: Sources,
 }
 
 /// The next step after `gate`.
@@ -35,7 +38,7 @@ pub enum GateNext {
 
 impl Gate {
     pub(crate) fn new(config: &Arc<AssistantConfig>) -> Self {
-        Self { config: Arc::clone(config) }
+        Self { config: Arc::clone(config), sources: Sources::new(config) }
     }
 
     fn visit(
@@ -43,13 +46,17 @@ impl Gate {
         state: &AssistantState,
         info: &TaskInfo,
         now_ms: Option<u64>,
+        context: Vec<Message>,
         arrived: Vec<InboxMessage>,
     ) -> Result<Output<AssistantState, GateNext>, NodeError> {
-        let request = state.request.as_deref().filter(|request| !request.trim().is_empty());
+        let request = state.new_request();
         let has_news = arrived.iter().any(|message| is_new(state, message));
         let is_asked = request.is_some()
             || arrived.iter().any(|message| message.from.is_none() && is_new(state, message));
         let mut update = AssistantState::update().set_failure(None);
+        if !context.is_empty() {
+            update = update.messages(context);
+        }
         let mut turn_count = state.turn_count;
         if is_asked {
             let mut recovery = state.recovery.clone();
@@ -160,10 +167,12 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let (state, effects, info) = (Arc::clone(task.state()), task.extract(), task.extract());
+        let tools = ToolTask::of(&task);
         drop(task);
         let now_ms = now_ms(&self.config.meter_of(&state), &effects).await;
         let arrived = self.arrived(&state, &effects, &info).await?;
-        self.visit(&state, &info, now_ms, arrived)
+        let context = self.sources.messages(&state, &tools).await;
+        self.visit(&state, &info, now_ms, context, arrived)
     }
 
     fn describe(&self, node: &mut NodeDescription) {

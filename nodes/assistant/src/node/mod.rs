@@ -9,6 +9,7 @@ mod finish;
 mod gate;
 mod hooks;
 mod recover;
+mod sources;
 mod tools;
 mod turn;
 

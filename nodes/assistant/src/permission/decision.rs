@@ -121,6 +121,9 @@ impl Layer {
     }
 }
 
+/// The beginning of the answer to a call that is denied. No result of a tool begins like this.
+pub(crate) const NOT_PERMITTED: &str = "Not permitted: ";
+
 /// A decision on a call, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {

@@ -8,6 +8,7 @@ mod delivery;
 mod embeddings;
 mod failures;
 mod handover;
+mod images;
 mod paused_turns;
 mod secrets;
 mod structured;

@@ -57,6 +57,15 @@ async fn s2_098_the_input_is_checked_against_the_schema() {
 }
 
 #[test]
+fn s2_056_a_description_that_says_little_is_found() {
+    let tool = |name: &str, description: String| TypedTool::new(name, description, |_: Value| async { "" });
+    let least = ToolRegistry::MIN_DESCRIPTION_CHARS;
+    let tools = ToolRegistry::new().with(tool("long", "ä".repeat(least))).unwrap();
+    let tools = tools.with(tool("short", "ä".repeat(least - 1))).unwrap();
+    assert_eq!(tools.short_descriptions(), ["short"]);
+}
+
+#[test]
 fn two_tools_of_one_name_are_refused() {
     let mut tools = ToolRegistry::new().with(shout("a")).unwrap();
     assert_eq!(tools.add(Arc::new(shout("a"))), Err(RegistryError::Duplicate { name: "a".into() }));

@@ -232,9 +232,12 @@ impl BuiltIn for HttpRequest {
     type Input = HttpRequestInput;
 
     fn describe(&self) -> String {
-        "Makes an HTTP request to a server of the public internet and returns the status, some headers and the body. GET \
-         follows redirects."
-            .to_owned()
+        format!(
+            "Makes an HTTP request to a server of the public internet and returns the status, some headers and the body. GET \
+             follows redirects. It may take {} seconds, and of an answer {} bytes are read.",
+            self.time.as_secs(),
+            self.most_bytes
+        )
     }
 
     fn effect_of(&self, input: &HttpRequestInput) -> ToolEffect {

@@ -25,6 +25,26 @@ fn the_sets_have_these_tools() {
     );
 }
 
+/// A model that does not know the limits of a tool runs into them.
+#[test]
+fn s2_056_each_built_in_tool_says_what_it_is_for_and_within_which_limits() {
+    let here = Workspace::of_session;
+    let tools = super::workspace(here()).with(crate::DescribeApi::new(here())).unwrap();
+    let tools = tools.with(crate::DescribeDatabase::new("a.db")).unwrap();
+    let tools = tools.with(crate::SqlQuery::new("a.db")).unwrap();
+    let tools = tools.with(crate::DrawChart::new(here())).unwrap();
+    #[cfg(feature = "http")]
+    let tools = tools.with(crate::HttpRequest::new()).unwrap();
+    #[cfg(all(feature = "shell", unix))]
+    let tools = tools.with(crate::Bash::new(here())).unwrap();
+    assert_eq!(tools.short_descriptions(), <[&str; 0]>::default());
+    let says_limit =
+        |text: &str| text.contains(|letter: char| letter.is_ascii_digit()) || text.contains("exactly once");
+    for spec in tools.specs() {
+        assert!(says_limit(&spec.description), "{}: {}", spec.name, spec.description);
+    }
+}
+
 #[tokio::test]
 async fn of_all_tools_only_those_that_change_nothing_pass_where_nothing_may_be_changed() {
     let folder = tempfile::tempdir().unwrap();

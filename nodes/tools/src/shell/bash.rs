@@ -15,6 +15,7 @@ use superstep_nodes::tool::{
 use super::command_line::CommandLine;
 use super::confinement::{Confinement, Network, ProcessLimits, Sandbox};
 use super::process::{Order, in_words};
+use super::runner::{CommandRunner, Ssh};
 use super::worker::{End, Report, run};
 use crate::Workspace;
 use crate::built_in::{BuiltIn, blocking, built_in};
@@ -73,6 +74,7 @@ pub struct Bash {
     limits: ProcessLimits,
     variables: BTreeMap<String, String>,
     time: Duration,
+    runner: CommandRunner,
 }
 
 /// The input of [`Bash`].
@@ -105,6 +107,7 @@ impl Bash {
             limits: ProcessLimits::default(),
             variables: BTreeMap::new(),
             time: Self::DEFAULT_TIME,
+            runner: CommandRunner::default(),
         }
     }
 
@@ -157,6 +160,14 @@ impl Bash {
         self
     }
 
+    /// Runs commands on another machine, without a sandbox; see [`Ssh`]. Files there are those of an MCP server that is
+    /// started over ssh.
+    #[must_use]
+    pub fn runner(mut self, runner: CommandRunner) -> Self {
+        self.runner = runner;
+        self
+    }
+
     /// The environment of a command.
     fn environment(&self, temporary: &str) -> Vec<(String, String)> {
         let mut environment = BTreeMap::from([
@@ -183,6 +194,14 @@ impl BuiltIn for Bash {
     type Input = BashInput;
 
     fn describe(&self) -> String {
+        let time = self.time.as_secs();
+        if let CommandRunner::Ssh(ssh) = &self.runner {
+            return format!(
+                "Runs a command with bash on {}, each in a new shell, and returns what it prints. It has all rights of the \
+                 account there, and no sandbox. There is no input. It may take {time} seconds.",
+                ssh.place()
+            );
+        }
         let network = match self.network {
             Network::Denied => "There is no network.",
             Network::Allowed => "There is a network.",
@@ -190,8 +209,7 @@ impl BuiltIn for Bash {
         format!(
             "Runs a command with bash in the workspace, each in a new shell, and returns what it prints. It may write in the \
              workspace and in $TMPDIR, which is gone afterwards. {network} There is no input, and nothing goes on in the \
-             background when the command has ended. It may take {} seconds.",
-            self.time.as_secs()
+             background when the command has ended. It may take {time} seconds."
         )
     }
 
@@ -200,7 +218,11 @@ impl BuiltIn for Bash {
     }
 
     fn in_short(&self, input: &BashInput) -> String {
-        format!("run the command {}", shortened(&input.command, 2_000))
+        let command = shortened(&input.command, 2_000);
+        match &self.runner {
+            CommandRunner::Local => format!("run the command {command}"),
+            CommandRunner::Ssh(ssh) => format!("run on {} the command {command}", ssh.place()),
+        }
     }
 
     /// Compares rules with each command, redirection and assignment of the line; see [`Bash`].
@@ -221,8 +243,21 @@ impl BuiltIn for Bash {
     }
 
     async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
-        let folder = self.workspace.open(context)?.path().to_owned();
         let (tool, time, stop) = (self.clone(), self.time_of(&input), context.cancellation().clone());
+        if let CommandRunner::Ssh(ssh) = self.runner.clone() {
+            return blocking(move || {
+                let command = ssh.command(&input.command, tool.variables.iter(), time);
+                // Its limits, its network and its files are those of the other machine.
+                let (folder, environment) = (PathBuf::from("/"), Ssh::environment());
+                let confinement =
+                    Confinement { readable: Vec::new(), writable: Vec::new(), network: Network::Allowed };
+                let (sandbox, limits) = (Sandbox::None, ProcessLimits::default());
+                let order = Order { command, folder, environment, confinement, sandbox, limits };
+                told(run(&order, time, &stop)?, time, Some(&ssh))
+            })
+            .await;
+        }
+        let folder = self.workspace.open(context)?.path().to_owned();
         blocking(move || {
             let temporary = tempfile::Builder::new().prefix("superstep-").tempdir()?;
             let inside = temporary.path().canonicalize()?;
@@ -231,7 +266,7 @@ impl BuiltIn for Bash {
             let confinement = Confinement { readable: tool.readable, writable, network: tool.network };
             let (sandbox, limits) = (tool.sandbox, tool.limits);
             let order = Order { command: input.command, folder, environment, confinement, sandbox, limits };
-            told(run(&order, time, &stop)?, time)
+            told(run(&order, time, &stop)?, time, None)
         })
         .await
     }
@@ -239,11 +274,17 @@ impl BuiltIn for Bash {
 
 built_in!(Bash);
 
-/// Returns the result of a command for the model.
-fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
+/// Returns the result of a command for the model. `ssh` is the machine that it ran on, if it is another.
+fn told(report: Report, time: Duration, ssh: Option<&Ssh>) -> Result<ToolOutput, ToolFailure> {
     let Report { end, output, goes_on } = report;
-    let (bytes, missing) = (output.bytes(), output.missing());
+    let (mut bytes, missing) = (output.bytes(), output.missing());
     let mut text = output.into_text();
+    if let Some(ssh) = ssh {
+        let exit_code = if let End::ByItself(status) = end { status.code() } else { None };
+        let all = text.len();
+        text = ssh.printed(text, exit_code)?;
+        bytes = bytes.saturating_sub((all - text.len()) as u64);
+    }
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

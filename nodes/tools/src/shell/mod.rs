@@ -17,9 +17,11 @@ mod confinement;
 mod mark;
 mod output;
 mod process;
+mod runner;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod syscalls;
 mod worker;
 
 pub use bash::{Bash, BashInput};
 pub use confinement::{Network, ProcessLimits, Sandbox};
+pub use runner::{CommandRunner, Ssh, SshError};
