@@ -25,6 +25,8 @@ mod messages;
 mod report;
 #[cfg(feature = "encryption")]
 mod sealed;
+#[cfg(feature = "assistant")]
+mod snapshots;
 mod soak;
 mod storage;
 mod threads;
@@ -67,6 +69,8 @@ const WORKLOADS: &[Workload] = &[
     ("W16", turns::long),
     ("W17", effects::process),
     ("W17p", effects::power),
+    #[cfg(feature = "assistant")]
+    ("W19", snapshots::snapshots),
     #[cfg(feature = "assistant")]
     ("W21", agents::readers),
     ("W24", asleep::asleep),

@@ -200,6 +200,10 @@ fn add_agents<C: Send + Sync + 'static>(
             .item(|task: &Delegation| AssistantState::delegated(task.clone()))
             .give_with(move |parent: &AssistantState| AssistantState::inherited(parent, access))
             .share(AssistantState::GRANTS, AssistantState::GRANTS)
+            // Agents that change files run one after the other, so their snapshots follow each other.
+            .share(AssistantState::SNAPSHOT, AssistantState::SNAPSHOT)
+            .share(AssistantState::CHANGES, AssistantState::CHANGES)
+            .share(AssistantState::NOT_COVERED, AssistantState::NOT_COVERED)
             .take(AssistantState::LEDGER, AssistantState::LEDGER)
             .take_with(|agent: &AssistantState| AssistantState::update().results([agent.result()]));
         let agent = compiled(config.of_agent(kind))?.with_own_context();

@@ -59,7 +59,7 @@ pub enum RewindError {
 
 impl Rewind {
     /// Plans to take a session back to one of its checkpoints. If calls were cut off and have not been continued, their
-    /// changes are taken back, too.
+    /// changes are taken back, too, but not those of calls of sub-agents.
     ///
     /// # Errors
     /// Fails if the checkpoint did not lead to the latest one, and if the thread or the snapshots cannot be read.
@@ -73,7 +73,7 @@ impl Rewind {
         let own = head.state().changes.strip_prefix(earlier.as_slice());
         let mut own = own.ok_or(RewindError::OtherBranch(to.id()))?.to_vec();
         let mut last = head.state().snapshot;
-        if let Some(before) = before_open_calls(head.loaded()).filter(|_| head.id() != to.id()) {
+        if let Some(before) = before_open_calls(head.loaded()) {
             let now = snapshots.take(Some(before), [""; 0]).await?;
             own.extend(now.change());
             last = Some(now.id);

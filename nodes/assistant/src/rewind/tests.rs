@@ -20,6 +20,7 @@ use superstep_tools::{Workspace, WriteFile};
 use tempfile::TempDir;
 
 use super::*;
+use crate::agents::AgentKind;
 use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 use crate::snapshot::SnapshotOptions;
 use crate::snapshot::tests::{read, scratch};
@@ -72,14 +73,15 @@ impl Desk {
         let snapshots = Snapshots::open(&folder, options).unwrap();
         let (model, works) = (Puppet::default(), Works::default());
         let allow = |tool: &str| RulePlace::new(tool.parse().unwrap(), RuleSource::User);
-        let permissions = ["shell", "write_file"]
+        let permissions = ["shell", "write_file", "agent"]
             .into_iter()
             .fold(Permissions::new(), |permissions, tool| permissions.rule(RuleKind::Allow, allow(tool)));
         let config = AssistantConfig::new(model.clone())
             .tools(tools(&folder, &works))
             .permissions(permissions)
             .workspace(&folder)
-            .snapshots(snapshots.clone());
+            .snapshots(snapshots.clone())
+            .agents([AgentKind::writer("mend", "Mends what is broken.")]);
         let graph = assistant(config).unwrap().checkpointer(MemorySaver::new());
         Self { dir, model, works, snapshots, graph }
     }
@@ -245,6 +247,28 @@ async fn rewinds_are_redone_one_by_one_and_a_foreign_file_only_if_the_caller_say
         assert_eq!(desk.get("a").as_deref(), expected);
     }
     assert_eq!(session.head().await.unwrap().state().changes.len(), 3);
+}
+
+#[tokio::test]
+async fn the_changes_of_a_sub_agent_are_those_of_its_session() {
+    let desk = Desk::new();
+    let session = desk.session("s");
+    desk.will_write("a", "1");
+    let first = desk.ask(&session).await;
+    desk.will_call("agent", json!({ "kind": "mend", "task": "Mend it." }));
+    desk.will_run(|folder| fs::write(folder.join("a"), "2").unwrap());
+    desk.will_run(|folder| fs::write(folder.join("b"), "2").unwrap());
+    let second = desk.ask(&session).await;
+    assert_eq!(second.state().changes.len(), 3);
+    desk.will_write("c", "3");
+    desk.ask(&session).await;
+    for (step, files) in [(&second, ["a", "b"].as_slice()), (&first, &["a"])] {
+        let plan = Rewind::plan(&session, step.id(), &desk.snapshots).await.unwrap();
+        assert_eq!(plan.foreign().count(), 0);
+        plan.apply().await.unwrap();
+        assert_eq!(read(&desk.folder()).into_keys().collect::<Vec<_>>(), files);
+    }
+    assert_eq!(desk.get("a").as_deref(), Some("1"));
 }
 
 #[tokio::test]

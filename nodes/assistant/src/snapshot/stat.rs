@@ -1,10 +1,11 @@
 //! The stat cache: which files need not be read again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::SystemTime;
 
 use cap_std::fs::Metadata;
+use foldhash::fast::RandomState;
 
 use super::SnapshotError;
 use super::id::Digest;
@@ -71,11 +72,11 @@ pub(super) fn nanoseconds(time: SystemTime) -> i64 {
 
 /// The files that were read, each with the metadata of that time. It has settled files only, so all others are read
 /// again.
-pub(super) struct StatCache(HashMap<Name, Seen>);
+pub(super) struct StatCache(HashMap<Name, Seen, RandomState>);
 
 impl StatCache {
     pub(super) fn load(store: &Store, folder: &Path) -> Result<Self, SnapshotError> {
-        let seen: HashMap<_, _> = store.seen(folder)?.into_iter().collect();
+        let seen: HashMap<_, _, _> = store.seen(folder)?.into_iter().collect();
         if seen.is_empty() {
             let change = store.change()?;
             change.forget_all(folder)?;
@@ -84,14 +85,18 @@ impl StatCache {
         Ok(Self(seen))
     }
 
-    /// Returns the digest of a file's content; `None` if the file has to be read.
-    pub(super) fn digest(&self, name: &str, stat: &Stat) -> Option<Digest> {
-        self.0.get(name).filter(|seen| seen.stat == *stat).map(|seen| seen.digest)
+    /// Returns the content of a file and its metadata when it was read.
+    pub(super) fn get(&self, name: &str) -> Option<&Seen> {
+        self.0.get(name)
     }
 
-    /// Returns the cached names that are not among the files of the folder.
-    pub(super) fn vanished(&self, files: &HashSet<&str>) -> Vec<Name> {
-        self.0.keys().filter(|name| !files.contains(&***name)).cloned().collect()
+    /// Returns the cached names that are not among the files of the folder, of which so many are cached.
+    pub(super) fn vanished(&self, cached: usize, is_file: impl Fn(&Name) -> bool) -> Vec<Name> {
+        // Almost always none has.
+        if cached == self.0.len() {
+            return Vec::new();
+        }
+        self.0.keys().filter(|name| !is_file(name)).cloned().collect()
     }
 }
 

@@ -189,24 +189,31 @@ impl Found {
         let missing = missing.into_iter().map(|name| (Name::clone(&name), root.look(&name)));
         // A named folder covers nothing in it, so it stays excluded. A later line of a name replaces an earlier one.
         walked.found.extend(missing.filter(|(_, sight)| !matches!(sight, Sight::Known(Entry::Folder))));
-        let files = walked.found.iter().filter(|(_, sight)| matches!(sight, Sight::File { .. }));
-        let vanished = cache.vanished(&files.map(|(name, _)| &**name).collect());
-        let mut unread = Vec::new();
+        let (mut unread, mut cached) = (Vec::new(), 0);
         let lines = walked.found.into_iter().filter_map(|(name, sight)| {
             let is_named = named.contains(&name);
             let entry = match sight {
                 Sight::Known(entry) => entry,
-                Sight::File { stat, mode } => match cache.digest(&name, &stat) {
-                    Some(content) => Entry::File { content, size: stat.size, mode },
-                    None => {
-                        unread.push((name, is_named));
-                        return None;
+                Sight::File { stat, mode } => {
+                    let seen = cache.get(&name);
+                    cached += usize::from(seen.is_some());
+                    match seen.filter(|seen| seen.stat == stat) {
+                        Some(seen) => Entry::File { content: seen.digest, size: stat.size, mode },
+                        None => {
+                            unread.push((name, is_named));
+                            return None;
+                        }
                     }
-                },
+                }
             };
             (entry != Entry::Absent || is_named).then_some((name, Line { entry, named: is_named }))
         });
         let now = Manifest(lines.collect());
+        let is_unread: HashSet<&Name> = unread.iter().map(|(name, _)| name).collect();
+        let vanished = cache.vanished(cached, |name| {
+            let is_file = now.0.get(name).is_some_and(|line| matches!(line.entry, Entry::File { .. }));
+            is_file || is_unread.contains(name)
+        });
         Self { now, unread, vanished, unnamed: walked.unnamed }
     }
 

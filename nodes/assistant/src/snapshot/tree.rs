@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, DirEntry};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -56,16 +56,7 @@ impl Walk<'_> {
         let rules = Rules::of(dir, &self.root.path.join(path), above);
         let rules = rules.as_ref();
         let (mut files, mut folders) = (0, Vec::new());
-        for entry in dir.entries().map_err(|_| NotCoveredReason::Unreadable)? {
-            let entry = entry.map_err(|_| NotCoveredReason::Unreadable)?;
-            let name = match entry.file_name().into_string() {
-                Ok(name) => name,
-                Err(name) => {
-                    let path = below(path, &name.to_string_lossy());
-                    self.walked.unnamed.push(NotCovered { path, reason: NotCoveredReason::NotText });
-                    continue;
-                }
-            };
+        for (name, entry) in self.entries(dir, path)? {
             let path = below(path, &name);
             if self.root.is_out_of_reach(&path, &name) {
                 continue;
@@ -115,6 +106,23 @@ impl Walk<'_> {
             }
         }
         Ok(files)
+    }
+
+    /// Returns what is in a folder, by name: a manifest is made of sorted paths in less time.
+    fn entries(&mut self, dir: &Dir, path: &str) -> Result<Vec<(String, DirEntry)>, NotCoveredReason> {
+        let mut entries = Vec::new();
+        for entry in dir.entries().map_err(|_| NotCoveredReason::Unreadable)? {
+            let entry = entry.map_err(|_| NotCoveredReason::Unreadable)?;
+            match entry.file_name().into_string() {
+                Ok(name) => entries.push((name, entry)),
+                Err(name) => {
+                    let path = below(path, &name.to_string_lossy());
+                    self.walked.unnamed.push(NotCovered { path, reason: NotCoveredReason::NotText });
+                }
+            }
+        }
+        entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(entries)
     }
 
     fn found(&mut self, path: String, sight: Sight) {

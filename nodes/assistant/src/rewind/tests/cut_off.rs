@@ -80,6 +80,8 @@ async fn a_session_that_was_cut_off_in_a_command_returns_to_the_step_before_it()
     let first = desk.ask(&session).await;
     cut_off(&desk, &session).await;
     let cut = session.head().await.unwrap();
+    let plan = Rewind::plan(&session, cut.id(), &desk.snapshots).await.unwrap();
+    assert_eq!(named(plan.changes()), ["half"]);
     let plan = Rewind::plan(&session, first.id(), &desk.snapshots).await.unwrap();
     assert_eq!(named(plan.changes()), ["before", "half"]);
     plan.apply().await.unwrap();

@@ -187,7 +187,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_sessions_in_one_folder_are_rewound_and_redone_as_naive_copies_of_it(steps in vec(step(), 1..10)) {
+    fn random_sessions_in_one_folder_are_rewound_and_redone_as_naive_copies_of_it(steps in vec(step(), 1..8)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut world = World::new().await;
