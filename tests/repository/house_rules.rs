@@ -67,7 +67,7 @@ const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the assistant. `config` and `state` name the types of the modules below the loop.
-const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 22] = [
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
     ("exit", &[]),
     ("budget", &["exit"]),
     ("recovery", &["exit"]),
@@ -77,8 +77,14 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 22] = [
     ("inbox", &[]),
     ("interrupts", &[]),
     ("agents", &["budget", "exit", "permission"]),
+    ("guidance", &[]),
     ("hook", &["exit", "permission"]),
-    ("state", &["agents", "budget", "context", "exit", "permission", "recovery", "snapshot"]),
+    ("plan", &["permission"]),
+    ("settings", &["guidance", "hook", "permission"]),
+    (
+        "state",
+        &["agents", "budget", "context", "exit", "guidance", "permission", "plan", "recovery", "snapshot"],
+    ),
     ("event", &["exit", "permission", "state"]),
     ("session", &["state"]),
     ("transcript", &["state"]),
@@ -88,10 +94,12 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 22] = [
             "agents",
             "budget",
             "context",
+            "guidance",
             "hook",
             "inbox",
             "interrupts",
             "permission",
+            "plan",
             "recovery",
             "snapshot",
             "state",
@@ -105,10 +113,12 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 22] = [
             "config",
             "context",
             "exit",
+            "guidance",
             "hook",
             "inbox",
             "interrupts",
             "permission",
+            "plan",
             "recovery",
             "snapshot",
             "state",

@@ -18,10 +18,12 @@ use superstep_nodes::tool::{
 use crate::agents::AgentKind;
 use crate::budget::{Call, Exceeded, Limits, Meter, NoPrice};
 use crate::context::{ContextSettings, ContextWindow, ContextWindows};
+use crate::guidance::Guidance;
 use crate::hook::Hooks;
 use crate::inbox::Inbox;
 use crate::interrupts::Interrupts;
 use crate::permission::{PermissionMode, Permissions};
+use crate::plan::SessionTool;
 use crate::recovery::RecoveryOptions;
 use crate::snapshot::Snapshots;
 use crate::state::AssistantState;
@@ -46,6 +48,8 @@ pub struct AssistantConfig {
     pub(crate) max_turns: NonZeroU32,
     pub(crate) permissions: Permissions,
     pub(crate) hooks: Hooks,
+    pub(crate) guidance: Option<Arc<Guidance>>,
+    pub(crate) session_tools: Vec<SessionTool>,
     pub(crate) meter: Meter,
     pub(crate) interrupts: Interrupts,
     pub(crate) kinds: Vec<AgentKind>,
@@ -97,6 +101,8 @@ impl AssistantConfig {
             max_turns: MAX_TURNS,
             permissions: Permissions::new(),
             hooks: Hooks::new(),
+            guidance: None,
+            session_tools: Vec::new(),
             meter: Meter::default(),
             interrupts: Interrupts::default(),
             kinds: Vec::new(),
@@ -211,6 +217,21 @@ impl AssistantConfig {
         self
     }
 
+    /// Gives the model instructions, memory and skills of these folders, and the tools `use_skill` and `remember`.
+    #[must_use]
+    pub fn guidance(mut self, guidance: Guidance) -> Self {
+        self.guidance = Some(Arc::new(guidance));
+        self
+    }
+
+    /// Gives the model tools of the session itself. A tool of the [registry](Self::tools) with the same name counts
+    /// instead.
+    #[must_use]
+    pub fn session_tools(mut self, tools: impl IntoIterator<Item = SessionTool>) -> Self {
+        self.session_tools = tools.into_iter().collect();
+        self
+    }
+
     /// Limits what a session may spend, at these prices. A call that could exceed a limit is not sent. A limit on money
     /// needs the price of each model.
     #[must_use]
@@ -281,6 +302,12 @@ impl AssistantConfig {
             runner.set_workspace(folder.clone());
         }
         runner
+    }
+
+    /// Returns the tool of the session itself that has this name.
+    pub(crate) fn session_tool(&self, name: &str) -> Option<SessionTool> {
+        let tool = self.session_tools.iter().copied().find(|tool| tool.name() == name);
+        tool.filter(|_| self.tools.get(name).is_none())
     }
 
     /// Checks that a budget can be kept.

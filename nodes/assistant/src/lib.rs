@@ -10,12 +10,15 @@
 //! | [`context`] | the part of a conversation that a model is shown |
 //! | [`domain`] | kinds of work: code, data, APIs, images, and your own |
 //! | [`exit`] | the conditions under which the loop ends or continues |
+//! | [`guidance`] | instructions, memory, skills and commands, from files |
 //! | [`hook`] | code and commands that are asked before a call is made and before a run ends |
 //! | [`inbox`] | messages for sessions while they work |
 //! | [`permission`] | which calls of tools are allowed, denied or asked about, and why |
+//! | [`plan`] | a list of tasks, plans and questions to the user |
 //! | [`recovery`] | the next step after a failed model call, as a pure function |
 //! | [`node`] | the routes of the nodes |
 //! | [`Session`], [`Transcript`] | sessions with titles, their list, and their files of JSON lines |
+//! | [`settings`] | rules, hooks and servers from files, and the trust in those of a project |
 //! | [`rewind`] | rewind, redo and fork of sessions with their files |
 //! | [`snapshot`] | the files of a folder by content |
 
@@ -34,15 +37,18 @@ pub mod domain;
 mod event;
 pub mod exit;
 mod graph;
+pub mod guidance;
 pub mod hook;
 pub mod inbox;
 mod interrupts;
 pub mod node;
 pub mod permission;
+pub mod plan;
 mod profile;
 pub mod recovery;
 pub mod rewind;
 mod session;
+pub mod settings;
 pub mod snapshot;
 mod state;
 mod transcript;

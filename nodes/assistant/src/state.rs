@@ -1,19 +1,23 @@
 //! The state of an assistant.
 
+use std::collections::{BTreeMap, HashSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::id::CheckpointId;
 use superstep_core::reducer::{Append, KeyedLog, Sum};
 use superstep_core::state::State;
 use superstep_nodes::compaction::Compaction;
-use superstep_nodes::message::{AiMessage, Message, MessageLog};
+use superstep_nodes::message::{AiMessage, Message, MessageId, MessageLog, Part};
 use superstep_nodes::model::{Ledger, ModelError, ModelFailure, StopReason};
 
 use crate::agents::{Access, AgentResult, BackgroundAgent, Delegation};
 use crate::budget::{Meter, Spent};
 use crate::context::{Anchor, AutoCompact, ContextWindows, History, Trim};
 use crate::exit::{Exit, Transition};
+use crate::guidance::{Attached, Wanted, nested};
 use crate::permission::{Decision, Grant, PermissionMode};
+use crate::plan::TodoItem;
 use crate::recovery::Recovery;
 use crate::snapshot::{Change, NotCovered, Restored, SnapshotId};
 
@@ -41,6 +45,14 @@ pub struct AssistantState {
     pub grants: Vec<Grant>,
     /// The permission mode.
     pub mode: PermissionMode,
+    /// The list of tasks, as the model wrote it.
+    pub todo: Vec<TodoItem>,
+    /// The plan that the user approved.
+    pub plan: Option<String>,
+    /// The texts of files that the conversation has, such as instructions.
+    pub attached: BTreeMap<String, Attached>,
+    /// The messages that models are shown behind the summary of a compaction: instructions, tasks, the plan.
+    pub attachments: Vec<Message>,
     /// The positions of the calls of the last reply that are allowed and not made yet.
     pub allowed: Vec<u32>,
     /// The task of a sub-agent, with its budget; `None` in a session.
@@ -93,6 +105,12 @@ pub struct AssistantState {
     pub exit: Option<Exit>,
 }
 
+/// The end of the ids of messages about a rewind.
+pub(crate) const REWOUND: &str = ".rewound";
+
+/// The ends of the ids of messages in the user's role that the user did not write.
+const OF_THE_LOOP: [&str; 5] = [OBJECTION, RESUMED, ATTACHED, OF_AGENT, REWOUND];
+
 /// The part of the ids of messages with context before the number of its source.
 pub(crate) const CONTEXT: &str = ".context.";
 
@@ -101,6 +119,15 @@ pub(crate) const OBJECTION: &str = ".objection";
 
 /// The end of the ids of messages that ask the model to continue a reply.
 pub(crate) const RESUMED: &str = ".resume";
+
+/// The end of the ids of messages of agents.
+pub(crate) const OF_AGENT: &str = ".agent";
+
+/// The end of the ids of messages with texts of files.
+pub(crate) const ATTACHED: &str = ".attached";
+
+/// The end of the ids of messages of the user that name a command. The prompt of the command is their second part.
+pub(crate) const COMMAND: &str = ".command";
 
 /// The failure of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -214,7 +241,7 @@ impl AssistantState {
             compactions: &self.compactions,
             trims: &self.trims,
             anchor: self.anchor.as_ref(),
-            attachments: &[],
+            attachments: &self.attachments,
             overhead,
             auto: self.auto_compact,
             turn: self.turn_count,
@@ -254,10 +281,26 @@ impl AssistantState {
         self.objections > 0
     }
 
-    /// Returns the last message of the user. Messages that the loop writes in the user's role do not count: what a hook
-    /// or a file says is no task.
+    /// Returns the last message of the user. Messages that the loop writes in the user's role do not count, nor does the
+    /// prompt of a command: what a hook, a file or an agent says is no task.
     pub(crate) fn task(&self) -> String {
-        self.task_at().map(|at| self.messages[at].text().into_owned()).unwrap_or_default()
+        let Some(said) = self.task_at().map(|at| &self.messages[at]) else { return String::new() };
+        match said.id().as_str().ends_with(COMMAND) {
+            true => said.content().parts().first().and_then(Part::as_text).unwrap_or_default().to_owned(),
+            false => said.text().into_owned(),
+        }
+    }
+
+    /// Returns the texts that are wanted for a message of the user: those that the models are no longer shown are not
+    /// known.
+    pub(crate) fn wanted(&self, request: String) -> Wanted {
+        let behind_summary = if self.compactions.is_empty() { &[][..] } else { &self.attachments[..] };
+        let shown: HashSet<&MessageId> =
+            self.messages.iter().chain(behind_summary).map(Message::id).collect();
+        let is_shown = |it: &Attached| it.digest.is_empty() || shown.contains(&it.message);
+        let known = self.attached.iter().filter(|(_, it)| is_shown(it));
+        let known = known.map(|(key, it)| (key.clone(), it.digest.clone())).collect();
+        Wanted { request: Some(request), known, folders: nested(self.attached.keys()), files: Vec::new() }
     }
 
     /// Returns the messages since the last message of the user.
@@ -266,8 +309,7 @@ impl AssistantState {
     }
 
     fn task_at(&self) -> Option<usize> {
-        let is_of_loop =
-            |id: &str| id.contains(CONTEXT) || [OBJECTION, RESUMED].iter().any(|end| id.ends_with(end));
+        let is_of_loop = |id: &str| id.contains(CONTEXT) || OF_THE_LOOP.iter().any(|end| id.ends_with(end));
         let is_task =
             |message: &Message| matches!(message, Message::Human(_)) && !is_of_loop(message.id().as_str());
         self.messages.iter().rposition(is_task)

@@ -8,7 +8,9 @@ use superstep_nodes::tool::{Tool, ToolRegistry};
 use super::AssistantConfig;
 use crate::agents::{Access, AgentError, AgentKind, AgentTool, Background, SEND};
 use crate::budget::{Limits, Meter};
+use crate::guidance::Guidance;
 use crate::permission::RuleKind;
+use crate::plan::SessionTool;
 use crate::state::AssistantState;
 
 /// The tools of a coordinator, beside those that start agents.
@@ -27,9 +29,13 @@ impl AssistantConfig {
         if config.levels == 0 || !kind.has(AgentTool::NAME) {
             config.kinds.clear();
         }
-        let specs = self.tools.specs();
+        let tools = self.own_tools();
+        let specs = tools.specs();
         let hidden = specs.iter().filter(|tool| !kind.has(&tool.name));
-        config.tools = hidden.fold(config.tools, |tools, tool| tools.without(&tool.name));
+        config.tools = hidden.fold(tools, |tools, tool| tools.without(&tool.name));
+        // The mode of an agent is never looser than that of its parent.
+        let may_have = |tool: &SessionTool| kind.has(tool.name()) && *tool != SessionTool::PresentPlan;
+        config.session_tools.retain(may_have);
         let never = kind.never.iter().cloned();
         config.permissions = never.fold(config.permissions, |all, rule| all.rule(RuleKind::Deny, rule));
         if let Some(system) = &kind.system {
@@ -52,9 +58,25 @@ impl AssistantConfig {
         (!self.kinds.is_empty()).then(|| AgentTool::new(&self.kinds, background))
     }
 
+    /// Returns the tools that do work, with those of guidance. Those of an agent are in its registry.
+    fn own_tools(&self) -> ToolRegistry {
+        let mut tools = self.tools.clone();
+        for tool in self.guidance.iter().filter(|_| !self.is_agent).flat_map(Guidance::tools) {
+            if tools.get(tool.name()).is_none() {
+                tools.add(tool).expect("no tool has the name, and the schema is that of a type");
+            }
+        }
+        tools
+    }
+
     /// Returns the tools of the model, with those that start agents.
     pub(super) fn all_tools(&self) -> ToolRegistry {
-        let mut tools = self.tools.clone();
+        let mut tools = self.own_tools();
+        for tool in &self.session_tools {
+            if tools.get(tool.name()).is_none() {
+                tools.add(tool.tool()).expect("no tool has the name, and the schema is that of a type");
+            }
+        }
         if self.is_coordinator {
             let specs = tools.specs();
             let others = specs.iter().filter(|tool| !OF_COORDINATORS.contains(&tool.name.as_str()));
@@ -104,13 +126,16 @@ impl AssistantConfig {
         if let Some(name) = [AgentTool::NAME, SEND].into_iter().find(|name| self.tools.get(name).is_some()) {
             return Err(AgentError::ToolName { name });
         }
-        let mut names = BTreeSet::new();
+        let (mut names, tools) = (BTreeSet::new(), self.own_tools());
         for kind in &self.kinds {
             kind.check_name()?;
             if !names.insert(&kind.name) {
                 return Err(AgentError::Duplicate { name: kind.name.clone() });
             }
-            let is_unknown = |tool: &&String| *tool != AgentTool::NAME && self.tools.get(tool).is_none();
+            let is_session = |name: &String| self.session_tools.iter().any(|tool| tool.name() == name);
+            let is_known =
+                |name: &String| name == AgentTool::NAME || is_session(name) || tools.get(name).is_some();
+            let is_unknown = |tool: &&String| !is_known(tool);
             if let Some(tool) = kind.tools.iter().flatten().find(is_unknown) {
                 return Err(AgentError::UnknownTool { kind: kind.name.clone(), tool: tool.clone() });
             }

@@ -24,6 +24,7 @@ use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 mod agents;
 mod background;
 mod events;
+mod guidance;
 mod hooks;
 mod inbox;
 mod kill;

@@ -13,12 +13,12 @@ use superstep_nodes::tool::{Tool, ToolContext, ToolRegistry, ToolSession};
 use super::{CallAnswer, CallEvent, CallHook, EndEvent, HookError, StopAnswer, StopHook};
 use crate::permission::Verdict;
 
-/// A hook that is a shell command, at both points. A tool runs it, such as `bash`: in its sandbox, within its time limit,
-/// and in the workspace.
+/// A hook that is a shell command, at both points. A tool runs it, such as `bash`: in its sandbox, within its time
+/// limit, and in the workspace.
 ///
-/// The command gets the event as JSON in one line on its standard input, with `"event": "before_call"` or `"event": "stop"`,
-/// and the members of [`CallEvent`] or [`EndEvent`]. It answers by its exit code, and if that is 0 it may print one JSON
-/// object and nothing else: `{ "decision": "allow", "reason": "…" }`, with `allow`, `ask`, `deny` or `stop`.
+/// The command gets the event as JSON in one line on its standard input, with `"event": "before_call"` or
+/// `"event": "stop"`, and the members of [`CallEvent`] or [`EndEvent`]. It answers by its exit code, and if that is 0 it
+/// may print one JSON object and nothing else: `{ "decision": "allow", "reason": "…" }`, with `allow`, `ask`, `deny` or `stop`.
 ///
 /// | exit code | before a call | before a run ends |
 /// |---|---|---|
@@ -68,8 +68,8 @@ struct Ended {
 }
 
 impl CommandHook {
-    /// Makes a hook of a command that this tool runs. The input of the tool has the member `command`, and the data of its
-    /// output `exit_code`, as with `bash`.
+    /// Makes a hook of a command that this tool runs. The input of the tool has the member `command`, and the data of
+    /// its output `exit_code`, as with `bash`.
     pub fn new(name: impl Into<String>, command: impl Into<String>, shell: Arc<dyn Tool>) -> Self {
         Self { name: name.into(), command: command.into(), shell }
     }

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The answer of a hook is recorded as an effect: a resumed run asks no hook again that has answered, and a replay asks
-//! none. A hook that was cut off by a crash is asked again. A [`CommandHook`] is a command, run by a tool such as `bash`,
-//! and so in its sandbox and within its time limit.
+//! none. A hook that was cut off by a crash is asked again. A [`CommandHook`] is a command that a tool such as `bash`
+//! runs, in its sandbox and within its time limit.
 
 mod command;
 
@@ -100,7 +100,8 @@ pub enum CallAnswer {
     Pass,
     /// The verdict of the hook, with its reason. An allow lifts no deny of another layer.
     Decide(Verdict, String),
-    /// The call is denied, and the run ends with [`Exit::HookStopped`](crate::exit::Exit::HookStopped), for this reason.
+    /// The call is denied, and the run ends with [`Exit::HookStopped`](crate::exit::Exit::HookStopped), for this
+    /// reason.
     End(String),
 }
 

@@ -14,6 +14,7 @@ use superstep_nodes::tool::{Permission, PermissionMatcher, Tool, ToolError};
 
 use super::gate::now_ms;
 use super::hooks::{Heard, call_hook};
+use super::session_calls::{SessionAnswer, SessionAsks};
 use crate::agents::AgentTool;
 use crate::budget::Call;
 use crate::config::AssistantConfig;
@@ -23,7 +24,8 @@ use crate::permission::{
     CallView, Classification, Decision, Grant, HookVerdict, Layer, NOT_PERMITTED, PermissionAnswer,
     PermissionQuestion, Resolver, Verdict, classifier_request,
 };
-use crate::state::AssistantState;
+use crate::plan::{PlanAnswer, PlanQuestion, SessionCall, UserQuestion};
+use crate::state::{AssistantState, AssistantStateUpdate};
 
 /// The node that decides on the calls of the last reply before any of them is made. All its questions are open at once. A
 /// call that is denied is answered with the reason; the others are listed in the state, and `tools` makes only those.
@@ -62,6 +64,7 @@ struct Means {
     effects: Effects,
     now_ms: Option<u64>,
     ask: Ask<PermissionQuestion, PermissionAnswer>,
+    session: SessionAsks,
     info: TaskInfo,
     stop: CancellationToken,
 }
@@ -87,6 +90,22 @@ impl Checked {
     }
 }
 
+/// A call at first sight, and after the decision on it.
+enum Found<C> {
+    Call(C),
+    /// A call of a tool of the session itself.
+    Session(Result<SessionCall, String>),
+    /// The call makes no sense.
+    Refused(ToolError),
+}
+
+/// The outcome for a call.
+enum Outcome {
+    Decided(Decision, Vec<Grant>),
+    Answered(SessionAnswer),
+    Refused(ToolError),
+}
+
 /// The calls of the last reply, each with its position.
 type Calls = [(usize, ToolCall)];
 
@@ -102,24 +121,22 @@ impl Authorize {
     }
 
     /// Asks the tool and the hooks about a call.
-    async fn check(
-        &self,
-        position: usize,
-        call: &ToolCall,
-        means: &Means,
-    ) -> Result<Result<Checked, ToolError>, Ended> {
+    async fn check(&self, position: usize, call: &ToolCall, means: &Means) -> Result<Found<Checked>, Ended> {
         let context = self.runner.context(&means.tools, call);
         let (tool, check) = match self.runner.prepare(call).check(&context).await {
             Ok(checked) => checked,
-            Err(refused) => return Ok(Err(refused)),
+            Err(refused) => return Ok(Found::Refused(refused)),
         };
+        if let Some(tool) = self.config.session_tool(&call.name) {
+            return Ok(Found::Session(tool.read(call)));
+        }
         let matcher = tool.permission_matcher(&call.input);
         let mut checked = Checked { tool, matcher, check, hooks: Vec::new() };
         let mode = means.state.mode;
         let without_hooks = self.config.permissions.decide(&checked.view(call), mode, &means.state.grants);
         // No hook lifts a deny of layers 1 to 3, so none is asked.
         if without_hooks.verdict == Verdict::Deny && without_hooks.layer != Layer::Mode {
-            return Ok(Ok(checked));
+            return Ok(Found::Call(checked));
         }
         let event = CallEvent {
             task: &means.state.task(),
@@ -150,7 +167,7 @@ impl Authorize {
                 }
             }
         }
-        Ok(Ok(checked))
+        Ok(Found::Call(checked))
     }
 
     /// Decides on a call, as far as no person is needed.
@@ -227,24 +244,54 @@ impl Authorize {
         };
         let mut decided = Vec::with_capacity(calls.len());
         // One after the other, as each call of the classifier is paid for out of what the earlier ones left.
-        for ((position, call), checked) in calls.iter().zip(checks) {
-            decided.push(match checked {
-                Ok(checked) => Ok((self.decide(*position, call, &checked, &means).await?, checked)),
-                Err(refused) => Err(refused),
+        for ((position, call), found) in calls.iter().zip(checks) {
+            decided.push(match found {
+                Found::Call(checked) => {
+                    Found::Call((self.decide(*position, call, &checked, &means).await?, checked))
+                }
+                Found::Session(session) => Found::Session(session),
+                Found::Refused(refused) => Found::Refused(refused),
             });
         }
-        let outcomes = calls.iter().zip(decided).map(|((position, call), decided)| async {
-            let (decision, checked) = decided?;
-            Ok::<_, ToolError>(self.ask(*position, call, &checked, decision, &means).await)
+        let means = &means;
+        let outcomes = calls.iter().zip(decided).map(|((position, call), decided)| async move {
+            match decided {
+                Found::Call((decision, checked)) => {
+                    let (decision, grants) = self.ask(*position, call, &checked, decision, means).await;
+                    Outcome::Decided(decision, grants)
+                }
+                Found::Session(session) => {
+                    let key = format!("{position}:{}", call.id);
+                    Outcome::Answered(means.session.answer(&session, &key).await)
+                }
+                Found::Refused(refused) => Outcome::Refused(refused),
+            }
         });
         let outcomes = join_all(outcomes).await;
+        Ok(self.written(means, &calls, outcomes))
+    }
+
+    /// Writes the outcomes: an answer for each call that is not made, and the others to be made.
+    fn written(
+        &self,
+        means: &Means,
+        calls: &Calls,
+        outcomes: Vec<Outcome>,
+    ) -> Output<AssistantState, AuthorizeNext> {
         let (mut answers, mut decisions, mut granted, mut allowed) = (vec![], vec![], vec![], vec![]);
-        let mut delegations = Vec::new();
+        let (mut update, mut delegations) = (AssistantState::update(), Vec::new());
         for ((position, call), outcome) in calls.iter().zip(outcomes) {
             let id = means.calls.message_id_of(position);
             match outcome {
-                Err(refused) => answers.push(Message::tool_error(id, call, refused.to_string())),
-                Ok((decision, grants)) => {
+                Outcome::Refused(refused) => answers.push(Message::tool_error(id, call, refused.to_string())),
+                Outcome::Answered(answer) => {
+                    answers.push(match answer.is_error {
+                        true => Message::tool_error(id, call, answer.text.as_str()),
+                        false => Message::tool(id, call, answer.text.as_str()),
+                    });
+                    update = with_changes(update, answer);
+                }
+                Outcome::Decided(decision, grants) => {
                     let delegation = || self.agents.as_ref()?.delegation(*position, call);
                     match decision.verdict {
                         Verdict::Allow => match delegation() {
@@ -269,17 +316,13 @@ impl Authorize {
             (true, false) => AuthorizeNext::Delegate,
             (true, true) => AuthorizeNext::Gate,
         };
-        let mut update = AssistantState::update()
-            .messages(answers)
-            .decisions(decisions)
-            .grants(granted)
-            .allowed(allowed)
-            .ledger(means.calls.made());
+        let update = update.messages(answers).decisions(decisions).grants(granted).allowed(allowed);
+        let mut update = update.ledger(means.calls.made());
         if self.agents.is_some() {
             // Also without delegations: a turn that did not end may have left some.
             update = update.set_delegations(delegations).set_results(Vec::new());
         }
-        Ok(Output { update: Some(update), route })
+        Output { update: Some(update), route }
     }
 
     /// Answers every call, and ends the run.
@@ -294,16 +337,36 @@ impl Authorize {
     }
 }
 
+/// Writes the changes of the state that an answer brings.
+fn with_changes(mut update: AssistantStateUpdate, answer: SessionAnswer) -> AssistantStateUpdate {
+    if let Some(todo) = answer.todo {
+        update = update.todo(todo);
+    }
+    if let Some(plan) = answer.plan {
+        update = update.set_plan(Some(plan));
+    }
+    match answer.mode {
+        Some(mode) => update.mode(mode),
+        None => update,
+    }
+}
+
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
     type Output = Result<Output<AssistantState, AuthorizeNext>, NodeError>;
 
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
-        // The first extractor: `describe` names the types of the question at its position.
-        let ask = task.extract();
+        // The first extractors: `describe` names the types of the questions at their positions.
+        let (ask, plan, user) = (task.extract(), task.extract(), task.extract());
         let info: TaskInfo = task.extract();
         let (effects, stop): (Effects, _) = (task.extract(), self.config.interrupts.of(&info));
         let means = Means {
             ask,
+            session: SessionAsks {
+                plan,
+                user,
+                has_person: self.config.permissions.has_person(),
+                agent: task.state().delegation.as_ref().map(|task| task.agent.clone()),
+            },
             info,
             state: Arc::clone(task.state()),
             calls: ModelCalls::of(&task).interrupted_by(stop.clone()),
@@ -319,6 +382,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         <Ask<PermissionQuestion, PermissionAnswer> as FromTask<AssistantState, C>>::describe(node, 0);
+        <Ask<PlanQuestion, PlanAnswer> as FromTask<AssistantState, C>>::describe(node, 1);
+        <Ask<UserQuestion, String> as FromTask<AssistantState, C>>::describe(node, 2);
         node.writes_field(AssistantState::MESSAGES.id());
         node.writes_field(AssistantState::DECISIONS.id());
         node.writes_field(AssistantState::GRANTS.id());
@@ -326,6 +391,9 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
         node.writes_field(AssistantState::DELEGATIONS.id());
         node.writes_field(AssistantState::RESULTS.id());
         node.writes_field(AssistantState::LEDGER.id());
+        node.writes_field(AssistantState::TODO.id());
+        node.writes_field(AssistantState::PLAN.id());
+        node.writes_field(AssistantState::MODE.id());
         node.writes_field(AssistantState::EXIT.id());
     }
 }

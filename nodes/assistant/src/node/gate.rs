@@ -10,14 +10,16 @@ use superstep_core::reducer::LogWrite;
 use superstep_core::route::Route;
 use superstep_core::store::AccessError;
 use superstep_nodes::__private::ToolTask;
-use superstep_nodes::message::{Message, MessageId};
+use superstep_nodes::message::{Content, Message, MessageId, Part};
 
+use super::guidance::{attach, read};
 use super::sources::Sources;
 use crate::budget::Meter;
 use crate::config::AssistantConfig;
 use crate::exit::{Exit, Transition};
+use crate::guidance::Reading;
 use crate::inbox::{Delivery, InboxMessage};
-use crate::state::{AssistantState, AssistantStateUpdate, Rewound};
+use crate::state::{ATTACHED, AssistantState, AssistantStateUpdate, COMMAND, OF_AGENT, REWOUND, Rewound};
 
 /// The node before each turn: it takes the message of the user and those of the inbox into the conversation, and checks
 /// the limits.
@@ -48,6 +50,7 @@ impl Gate {
         now_ms: Option<u64>,
         context: Vec<Message>,
         arrived: Vec<InboxMessage>,
+        reading: Reading,
     ) -> Result<Output<AssistantState, GateNext>, NodeError> {
         let request = state.new_request();
         let has_news = arrived.iter().any(|message| is_new(state, message));
@@ -83,11 +86,16 @@ impl Gate {
             update = update.inbox_taken(taken);
         }
         update = settled(state, update, &arrived);
+        let mut attached = state.attached.clone();
+        let files = attach(format!("{}{ATTACHED}", info.place()), &reading, &mut attached);
+        if attached != state.attached {
+            update = update.attached(attached);
+        }
         let news = arrived.into_iter().filter(|message| is_new(state, message)).map(to_message);
         let note = state.rewound.as_ref().and_then(Rewound::note);
-        let note = note.map(|note| Message::human(format!("{}.rewound", info.place()), note));
-        let asked = request.map(|request| Message::human(info.place(), request));
-        let messages: Vec<_> = note.into_iter().chain(news).chain(asked).collect();
+        let note = note.map(|note| Message::human(format!("{}{REWOUND}", info.place()), note));
+        let said = request.map(|request| said(info.place(), request, reading.prompt.as_deref()));
+        let messages: Vec<_> = files.into_iter().chain(note).chain(news).chain(said).collect();
         if messages.is_empty() && state.messages.is_empty() {
             return Err(NodeError::terminal(NOTHING_TO_DO));
         }
@@ -127,7 +135,15 @@ pub(super) fn is_new(state: &AssistantState, message: &InboxMessage) -> bool {
 }
 
 fn message_id(message: &InboxMessage) -> MessageId {
-    MessageId::new(format!("inbox.{}", message.id))
+    let end = if message.from.is_some() { OF_AGENT } else { "" };
+    MessageId::new(format!("inbox.{}{end}", message.id))
+}
+
+/// Makes the message of a request. The prompt of a command is a part of its own.
+fn said(id: String, request: &str, prompt: Option<&str>) -> Message {
+    let Some(prompt) = prompt else { return Message::human(id, request) };
+    let prompt = format!("\n\n[The text of this command]\n{prompt}");
+    Message::human(format!("{id}{COMMAND}"), Content::from_iter([Part::text(request), Part::text(prompt)]))
 }
 
 fn to_message(message: InboxMessage) -> Message {
@@ -172,7 +188,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         let now_ms = now_ms(&self.config.meter_of(&state), &effects).await;
         let arrived = self.arrived(&state, &effects, &info).await?;
         let context = self.sources.messages(&state, &tools).await;
-        self.visit(&state, &info, now_ms, context, arrived)
+        let reading = read(&self.config, &state, &effects).await?;
+        self.visit(&state, &info, now_ms, context, arrived, reading)
     }
 
     fn describe(&self, node: &mut NodeDescription) {
@@ -182,6 +199,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         node.writes_field(AssistantState::LEDGER.id());
         node.writes_field(AssistantState::BEGAN_MS.id());
         node.writes_field(AssistantState::REQUEST.id());
+        node.writes_field(AssistantState::ATTACHED.id());
         node.writes_field(AssistantState::INBOX_TAKEN.id());
         node.writes_field(AssistantState::TURN_COUNT.id());
         node.writes_field(AssistantState::RECOVERY.id());

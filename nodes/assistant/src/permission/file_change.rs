@@ -51,8 +51,8 @@ impl FileChange {
         Self { path: path.into(), extent, before, after, left_out }
     }
 
-    /// Returns the change that a call of `edit_file` or `write_file` would make; `None` for other calls. `present` is
-    /// the file's text now, which is shown for a file that is replaced as a whole.
+    /// Returns the change that a call of `edit_file`, `write_file` or `remember` would make; `None` for other calls.
+    /// `present` is the file's text now, which is shown for a file that is replaced as a whole.
     pub fn of(call: &ToolCall, present: Option<&str>) -> Option<Self> {
         let text = |key: &str| call.input.get(key).and_then(Value::as_str);
         match call.name.as_str() {
@@ -62,6 +62,10 @@ impl FileChange {
                 Some(Self::new(text("path")?, extent, Some(text("old")?), text("new")?))
             }
             "write_file" => Some(Self::new(text("path")?, Extent::Whole, present, text("content")?)),
+            "remember" => {
+                let path = format!(".superstep/memory/{}.md", text("name")?);
+                Some(Self::new(path, Extent::Whole, present, text("text")?))
+            }
             _ => None,
         }
     }
@@ -80,6 +84,8 @@ mod tests {
         assert_eq!(change, FileChange::new("a", Extent::OnePlace, Some("x"), "y"));
         let write = ToolCall::new("c", "write_file", json!({ "path": "a", "content": "new" }));
         assert_eq!(FileChange::of(&write, Some("old")).unwrap().before.as_deref(), Some("old"));
+        let note = ToolCall::new("c", "remember", json!({ "name": "tests", "text": "Run them." }));
+        assert_eq!(FileChange::of(&note, None).unwrap().path, ".superstep/memory/tests.md");
         assert_eq!(FileChange::of(&ToolCall::new("c", "bash", json!({ "command": "ls" })), None), None);
     }
 

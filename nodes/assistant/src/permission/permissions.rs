@@ -52,12 +52,13 @@ impl Default for Permissions {
 }
 
 impl Permissions {
-    /// Makes permissions without rules, with a person who is asked. `edit_file` and `write_file` count as edits.
+    /// Makes permissions without rules, with a person who is asked. `edit_file`, `write_file` and
+    /// `remember` count as edits.
     pub fn new() -> Self {
         Self {
             denies: BTreeMap::new(),
             rules: BTreeMap::new(),
-            edit_tools: ["edit_file", "write_file"].map(str::to_owned).into(),
+            edit_tools: ["edit_file", "remember", "write_file"].map(str::to_owned).into(),
             trust: Trust::Untrusted,
             resolver: Resolver::Person,
         }
@@ -106,6 +107,11 @@ impl Permissions {
     pub const fn headless(mut self) -> Self {
         self.resolver = Resolver::Nobody;
         self
+    }
+
+    /// Returns `false` if the session runs without a person.
+    pub(crate) fn has_person(&self) -> bool {
+        self.resolver != Resolver::Nobody
     }
 
     /// Returns the tools that a bare deny rule takes out of the registry.
@@ -159,7 +165,7 @@ impl Permissions {
     }
 
     /// Returns `true` for a tool whose calls are edits of files.
-    pub(super) fn is_edit_tool(&self, tool: &str) -> bool {
+    pub(crate) fn is_edit_tool(&self, tool: &str) -> bool {
         self.edit_tools.contains(tool)
     }
 
