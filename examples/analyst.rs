@@ -52,8 +52,8 @@ fn script() -> Arc<dyn ChatModel> {
     )
 }
 
-/// Sets up the agent: the domain of data, short sessions, at most 200,000 tokens for each, and no questions to a person.
-/// It may read the database, and draw into the folder `charts`; everything else is denied.
+/// Sets up the agent: the domain of data, short sessions, at most 200,000 tokens for each, and no questions to a
+/// person. It may read the database, and draw into the folder `charts`; everything else is denied.
 fn analyst(model: Arc<dyn ChatModel>, folder: &Path, database: &Path) -> AssistantConfig {
     AssistantConfig::new(model)
         .workspace(folder)

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Map, Value};
 
+#[cfg(feature = "assistant")]
+use crate::sessions;
 use crate::{asleep, engine, messages};
 
 /// The first argument of such a process.
@@ -17,6 +19,8 @@ const TASKS: &[Task] = &[
     ("head", messages::first_head),
     ("head by hand", messages::first_head_by_hand),
     ("fan", engine::stored_fan),
+    #[cfg(feature = "assistant")]
+    ("session", sessions::open_old),
     ("asleep by hand", asleep::by_hand),
     ("asleep", asleep::without_saver),
     ("asleep in memory", asleep::in_memory),

@@ -26,6 +26,8 @@ mod report;
 #[cfg(feature = "encryption")]
 mod sealed;
 #[cfg(feature = "assistant")]
+mod sessions;
+#[cfg(feature = "assistant")]
 mod snapshots;
 mod soak;
 mod storage;
@@ -67,8 +69,14 @@ const WORKLOADS: &[Workload] = &[
     ("W14", agent::search),
     ("W15", compaction::compaction),
     ("W16", turns::long),
+    #[cfg(feature = "assistant")]
+    ("W16a", sessions::turn_of_assistant),
     ("W17", effects::process),
     ("W17p", effects::power),
+    #[cfg(feature = "assistant")]
+    ("W18", sessions::old_session),
+    #[cfg(feature = "assistant")]
+    ("W18l", sessions::list),
     #[cfg(feature = "assistant")]
     ("W19", snapshots::snapshots),
     #[cfg(feature = "assistant")]

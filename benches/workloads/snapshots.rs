@@ -37,6 +37,8 @@ pub(crate) fn snapshots() -> Figure {
         let mut samples: [Vec<f64>; 7] = Default::default();
         let mut last = first.id;
         for turn in 1..=ROUNDS {
+            // Files that were written in the turn before are read once more.
+            taken(&snapshots, Some(last)).await;
             let (same, nothing_ms) = taken(&snapshots, Some(last)).await;
             assert_eq!(same.id, last, "nothing has changed");
             let walk_ms = timed(|| assert_eq!(walk(&folder), FOLDERS * FILES)).1;
@@ -47,8 +49,8 @@ pub(crate) fn snapshots() -> Figure {
             (0..MANY).for_each(|file| write(&folder, 10 * file, turn));
             let (many, many_ms) = taken(&snapshots, Some(one.id)).await;
             let many_git_ms = add(&folder);
-            let plan = snapshots.plan(many.id, one.id, &[many.change().expect("files have changed")]);
-            let plan = plan.await.expect("it can be read");
+            let own = [many.change().expect("files have changed")];
+            let plan = snapshots.plan(many.id, one.id, &own).await.expect("it can be read");
             let begun = Instant::now();
             let restored = snapshots.restore(&plan).await.expect("it can be written");
             let restore_ms = begun.elapsed().as_secs_f64() * 1e3;

@@ -1,7 +1,7 @@
 //! Domains: kinds of work, each with its tools, rules, context and check of success.
 //!
-//! A domain is a value that sets up a configuration. The loop, the permissions, the context passes and the sub-agents are
-//! the same for all of them.
+//! A domain is a value that sets up a configuration. The loop, the permissions, the context passes and the sub-agents
+//! are the same for all of them.
 //!
 //! | domain | in place of a shell | other tools | context | success |
 //! |---|---|---|---|---|
@@ -123,8 +123,8 @@ impl Domain {
         self
     }
 
-    /// Adds a source of context: the result of this call is shown to the model before the message of the user, and again
-    /// when it has changed or was compacted. Its first 8,000 characters are shown.
+    /// Adds a source of context: the result of this call is shown to the model before the message of the user, and
+    /// again when it has changed or was compacted. Its first 8,000 characters are shown.
     ///
     /// # Errors
     /// Fails if the call may change something.
@@ -145,9 +145,10 @@ impl Domain {
 }
 
 impl AssistantConfig {
-    /// Sets the assistant up for a domain: adds its tools, instructions, rules, sources of context and checks of success.
-    /// A tool of the domain replaces one of the same name. Two domains add up. Call it after [`tools`](Self::tools),
-    /// [`permissions`](Self::permissions), [`hooks`](Self::hooks) and [`system`](Self::system), which replace values.
+    /// Sets the assistant up for a domain: adds its tools, instructions, rules, sources of context and checks of
+    /// success. A tool of the domain replaces one of the same name. Two domains add up. Call it after
+    /// [`tools`](Self::tools), [`permissions`](Self::permissions), [`hooks`](Self::hooks) and
+    /// [`system`](Self::system), which replace values.
     #[must_use]
     pub fn domain(mut self, domain: Domain) -> Self {
         let Domain { instructions, tools, rules, context, checks, .. } = domain;

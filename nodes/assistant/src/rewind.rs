@@ -134,8 +134,8 @@ impl Rewind {
     }
 }
 
-/// Takes the last rewind of a session back: the thread continues where it was before, with the files of then. A file that
-/// has changed since the rewind stays as it is. A rewind before that one can be taken back next.
+/// Takes the last rewind of a session back: the thread continues where it was before, with the files of then. A file
+/// that has changed since the rewind stays as it is. A rewind before that one can be taken back next.
 ///
 /// Returns the result for the files; `None` if the rewind restored none.
 ///
@@ -162,15 +162,15 @@ pub async fn redo(
     Ok(restored)
 }
 
-/// Forks a session at a checkpoint, and writes its files as they were there into another folder, which is made if it is not
-/// there. Returns the new thread, and what the snapshot does not cover.
+/// Forks a session at a checkpoint, and writes its files as they were there into another folder, which is made if it is
+/// not there. Returns the new thread, and what the snapshot does not cover.
 ///
 /// Without a call that changes files before the checkpoint, the files are those before the first such call; without any
 /// such call, those of now.
 ///
 /// # Errors
-/// Fails if the folder is not empty, if a thread of this name exists, and if the thread or the snapshots cannot be read. The
-/// folder may then have a part of the files.
+/// Fails if the folder is not empty, if a thread of this name exists, and if the thread or the snapshots cannot be read.
+/// The folder may then have a part of the files.
 pub async fn fork(
     thread: &Thread<AssistantState>,
     at: CheckpointId,

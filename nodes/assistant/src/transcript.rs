@@ -94,8 +94,10 @@ pub enum TranscriptError {
 /// The number of characters of a digest.
 const DIGEST: usize = 16;
 
-/// The number of checkpoints on the first page that is read; each further page has twice as many.
-const PAGE: usize = 16;
+/// The number of checkpoints on the first page that is read. Each further page has twice as many, up to
+/// [`LARGEST_PAGE`].
+const PAGE: usize = 2;
+const LARGEST_PAGE: usize = 1_024;
 
 impl Transcript {
     /// Opens a file to append to it, and makes it if it does not exist. A last line that was cut off is removed.
@@ -151,7 +153,7 @@ impl Transcript {
                 at = line.parent.map(At::Id);
                 lines.push(line);
             }
-            page *= 2;
+            page = (2 * page).min(LARGEST_PAGE);
         }
         self.append(lines.into_iter().rev().collect())
     }

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A [`MockServer`] has the endpoints of Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, and those
-//! that count, embed and make images. What it says is a queue of [`Reply`]s, which do not depend on the protocol: each request takes
-//! one, and gets it in the words of its protocol, as a stream or not. How fast it comes, in which pieces, and whether
-//! it is complete, is the reply's [`Pacing`]; deviations of servers that are only compatible are [`Quirk`]s.
+//! that count, embed and make images. What it says is a queue of [`Reply`]s, which do not depend on the protocol:
+//! each request takes one, and gets it in the words of its protocol, as a stream or not. How fast it comes, in which
+//! pieces, and whether it is complete, is the reply's [`Pacing`]; deviations of servers that are only compatible are
+//! [`Quirk`]s.
 //!
 //! A request whose shape the vendor would not take gets the vendor's status and text, and takes no reply. So does one
 //! whose thinking is not what the server has sent before. The checks of shapes are functions as well:

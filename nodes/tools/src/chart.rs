@@ -33,6 +33,9 @@ pub(super) struct Series<'a> {
     pub(super) values: Vec<Option<f64>>,
 }
 
+/// A place on the horizontal axis with its value; `None` if that is missing.
+type Dot = Option<(f64, f64)>;
+
 const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 480.0;
 const LEFT: f64 = 80.0;
@@ -115,56 +118,33 @@ impl Chart<'_> {
         text(&mut svg, ((LEFT + RIGHT) / 2.0, HEIGHT - 18.0), "middle", self.x);
         for (index, series) in self.series.iter().enumerate() {
             let colour = COLOURS[index % COLOURS.len()];
-            let dots = series.values.iter().zip(&across);
+            let dots: Vec<_> =
+                series.values.iter().zip(&across).map(|(value, at)| Some((*at, (*value)?))).collect();
             match self.form {
-                Form::Bars => {
-                    let room = (RIGHT - LEFT) / across.len().max(1) as f64 * 0.8;
-                    let width = room / self.series.len() as f64;
-                    for (value, middle) in dots.filter_map(|(value, at)| Some(((*value)?, *at))) {
-                        let (top, left) = (up(value.max(0.0)), middle - room / 2.0 + width * index as f64);
-                        let height = up(value.min(0.0)) - top;
-                        shape(
-                            &mut svg,
-                            format_args!(
-                                "rect x=\"{left:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"{colour}\""
-                            ),
-                        );
-                    }
-                }
-                Form::Lines => {
-                    let dots: Vec<_> = dots.map(|(value, at)| value.map(|value| (*at, up(value)))).collect();
-                    for part in dots.split(Option::is_none).filter(|part| !part.is_empty()) {
-                        let dots: Vec<_> =
-                            part.iter().flatten().map(|(x, y)| format!("{x:.2},{y:.2}")).collect();
-                        shape(
-                            &mut svg,
-                            format_args!(
-                                "polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" \
-                             stroke-linecap=\"round\"",
-                                dots.join(" ")
-                            ),
-                        );
-                    }
-                }
-                Form::Points => {
-                    for (value, at) in dots.filter_map(|(value, at)| Some(((*value)?, *at))) {
-                        let y = up(value);
-                        shape(
-                            &mut svg,
-                            format_args!("circle cx=\"{at:.2}\" cy=\"{y:.2}\" r=\"3\" fill=\"{colour}\""),
-                        );
-                    }
-                }
+                Form::Bars => self.bars(&mut svg, index, &dots, up),
+                Form::Lines => lines(&mut svg, colour, &dots, up),
+                Form::Points => points(&mut svg, colour, &dots, up),
             }
             let at = LEFT + (RIGHT - LEFT) / self.series.len() as f64 * index as f64;
-            shape(
-                &mut svg,
-                format_args!("rect x=\"{at:.2}\" y=\"42\" width=\"10\" height=\"10\" fill=\"{colour}\""),
-            );
+            let sample = format!("rect x=\"{at:.2}\" y=\"42\" width=\"10\" height=\"10\" fill=\"{colour}\"");
+            shape(&mut svg, &sample);
             text(&mut svg, (at + 15.0, 52.0), "start", &shortened(series.name));
         }
         svg.push_str("</svg>\n");
         svg
+    }
+
+    /// Draws the bars of a series, beside those of the others.
+    fn bars(&self, svg: &mut String, index: usize, dots: &[Dot], up: impl Fn(f64) -> f64) {
+        let colour = COLOURS[index % COLOURS.len()];
+        let room = (RIGHT - LEFT) / dots.len().max(1) as f64 * 0.8;
+        let width = room / self.series.len() as f64;
+        for (middle, value) in dots.iter().flatten() {
+            let (x, y) = (middle - room / 2.0 + width * index as f64, up(value.max(0.0)));
+            let height = up(value.min(0.0)) - y;
+            let place = format!("x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\"");
+            shape(svg, &format!("rect {place} fill=\"{colour}\""));
+        }
     }
 
     /// Draws the names below the horizontal axis. Returns its places.
@@ -191,7 +171,23 @@ impl Chart<'_> {
     }
 }
 
-fn shape(svg: &mut String, shape: std::fmt::Arguments<'_>) {
+/// Draws a line through the dots, with a gap where one is missing.
+fn lines(svg: &mut String, colour: &str, dots: &[Dot], up: impl Fn(f64) -> f64) {
+    for part in dots.split(Option::is_none).filter(|part| !part.is_empty()) {
+        let dots: Vec<_> = part.iter().flatten().map(|(x, y)| format!("{x:.2},{:.2}", up(*y))).collect();
+        let line = format!("polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"", dots.join(" "));
+        shape(svg, &format!("{line} stroke-width=\"2\" stroke-linecap=\"round\""));
+    }
+}
+
+fn points(svg: &mut String, colour: &str, dots: &[Dot], up: impl Fn(f64) -> f64) {
+    for (x, value) in dots.iter().flatten() {
+        let y = up(*value);
+        shape(svg, &format!("circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"3\" fill=\"{colour}\""));
+    }
+}
+
+fn shape(svg: &mut String, shape: &str) {
     writeln!(svg, "<{shape}/>").expect("writing to a text does not fail");
 }
 
@@ -199,7 +195,7 @@ fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), colour: &str) {
     let ((x1, y1), (x2, y2)) = (from, to);
     shape(
         svg,
-        format_args!("line x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\" stroke=\"{colour}\""),
+        &format!("line x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\" stroke=\"{colour}\""),
     );
 }
 

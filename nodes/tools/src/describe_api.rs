@@ -11,8 +11,8 @@ use super::path_rule::path_matcher;
 use super::text_file::{TextFile, shortened};
 use super::workspace::{Workspace, display};
 
-/// The tool `describe_api`: lists the operations of an OpenAPI document in the workspace, or shows one with its parameters
-/// and schemas.
+/// The tool `describe_api`: lists the operations of an OpenAPI document in the workspace, or shows one with its
+/// parameters and schemas.
 ///
 /// The document is JSON, of OpenAPI 3 or Swagger 2. Convert one in YAML first.
 #[derive(Clone, Debug)]

@@ -22,8 +22,8 @@ use super::text_file::{TextFile, shortened};
 use super::workspace::{Folder, Workspace};
 use super::write_file::{target, write};
 
-/// The tool `draw_chart`: draws a chart of the rows of a CSV file, a JSON file or a query, and writes it to an SVG file of
-/// the workspace.
+/// The tool `draw_chart`: draws a chart of the rows of a CSV file, a JSON file or a query, and writes it to an SVG
+/// file of the workspace.
 #[derive(Clone, Debug)]
 pub struct DrawChart {
     workspace: Workspace,

@@ -91,7 +91,8 @@ impl AgentTool {
         let description = "Sends a message to an agent that you started in the background, by the name that you were \
             given. It reads the message before its next step. Use it to correct or to complete its task.";
         let run = |_: Letter| async { Err::<ToolOutput, _>(ToolFailure::new(NOT_RUN)) };
-        let send = || TypedTool::new(SEND, description, run).with_effect(ToolEffect::ReadOnly);
+        // What the agent makes of a message may be a change, so it is none that mode `plan` allows.
+        let send = || TypedTool::new(SEND, description, run).with_permissions(|_| Permission::Allow);
         (self.background == Background::Offered).then(send)
     }
 }
@@ -184,6 +185,11 @@ impl Tool for AgentTool {
 
     fn is_read_only(&self, input: &Value) -> bool {
         self.read(input).is_ok_and(|(_, kind)| kind.access == Access::ReadOnly)
+    }
+
+    fn effect(&self, _: &Value) -> ToolEffect {
+        // Also an agent that only reads is not to begin before its call is authorized.
+        ToolEffect::Changes
     }
 
     fn permission_matcher(&self, input: &Value) -> Option<PermissionMatcher> {

@@ -36,6 +36,7 @@ impl AssistantConfig {
         // The mode of an agent is never looser than that of its parent.
         let may_have = |tool: &SessionTool| kind.has(tool.name()) && *tool != SessionTool::PresentPlan;
         config.session_tools.retain(may_have);
+        config.sources.retain(|source| kind.has(source.tool.name()));
         let never = kind.never.iter().cloned();
         config.permissions = never.fold(config.permissions, |all, rule| all.rule(RuleKind::Deny, rule));
         if let Some(system) = &kind.system {

@@ -12,9 +12,9 @@ use super::{Domain, DomainError, LastCallSucceeded};
 use crate::permission::{Rule, RuleKind, RulePlace, RuleSource};
 
 impl Domain {
-    /// Makes the domain of code: commands, files and a search, in the [workspace](crate::AssistantConfig::workspace). The
-    /// work is done if this command succeeds, such as `cargo test`; it runs with `bash`, after calls that may have changed
-    /// something. Commands that push to a repository are asked about in every mode.
+    /// Makes the domain of code: commands, files and a search, in the [workspace](crate::AssistantConfig::workspace).
+    /// The work is done if this command succeeds, such as `cargo test`; it runs with `bash`, after calls that may
+    /// have changed something. Commands that push to a repository are asked about in every mode.
     #[cfg(all(feature = "tools-shell", unix))]
     pub fn code(bash: superstep_tools::Bash, tests: impl Into<String>) -> Self {
         use std::sync::Arc;
@@ -76,8 +76,8 @@ impl Domain {
     }
 
     /// Makes the domain of pictures: a model that makes and changes images in the
-    /// [workspace](crate::AssistantConfig::workspace). Each image is asked about in every mode, as it costs money. The work
-    /// is done if the last image was made.
+    /// [workspace](crate::AssistantConfig::workspace). Each image is asked about in every mode, as it costs money.
+    /// The work is done if the last image was made.
     pub fn creative(images: impl ImageModel) -> Self {
         let (here, images) = (Workspace::of_session, std::sync::Arc::new(images));
         let (generate, edit) =

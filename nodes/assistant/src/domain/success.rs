@@ -7,16 +7,16 @@ use superstep_nodes::message::{Message, ToolMessage, ToolStatus};
 use crate::hook::{EndEvent, HookError, StopAnswer, StopHook};
 use crate::permission::NOT_PERMITTED;
 
-/// The check that the last call of some tools for this message of the user succeeded, such as the last query. A response
-/// without such a call passes: not each message asks for work. It objects once.
+/// The check that the last call of some tools for this message of the user succeeded, such as the last query. A
+/// response without such a call passes: not each message asks for work. It objects once.
 #[derive(Clone, Debug)]
 pub struct LastCallSucceeded {
     name: String,
     tools: Vec<String>,
 }
 
-/// The check of a hook, made only if some tools were called for this message of the user: a question about the work needs
-/// no test of it.
+/// The check of a hook, made only if some tools were called for this message of the user: a question about the work
+/// needs no test of it.
 #[cfg(all(feature = "tools-shell", unix))]
 pub(super) struct AfterCalls<H> {
     pub(super) tools: Vec<String>,

@@ -19,6 +19,7 @@ use superstep_tools::{Bash, HttpRequest, SqlQuery, Workspace};
 use tempfile::TempDir;
 
 use super::*;
+use crate::agents::AgentKind;
 use crate::budget::Limits;
 use crate::context::{ContextWindow, ContextWindows};
 use crate::exit::{Exit, Resource};
@@ -159,11 +160,16 @@ async fn s2_172_184_the_same_script_takes_the_same_steps_in_four_domains() {
     for case in cases(folder.path()) {
         let [(look, seen), (change, changed)] = [case.look, case.change];
         let script = || Scripted::new().call("c1", look, seen.clone()).call("c2", change, changed.clone());
-        let model = Arc::new(script().call("c3", "launch", json!({})).say("Done."));
+        let delegation = json!({ "kind": "finder", "task": "Find it." });
+        let script = || script().call("c3", "agent", delegation.clone());
+        let model = Arc::new(script().call("c4", "launch", json!({})).say("Done."));
+        let finder =
+            AgentKind::reader("finder", "Finds things, and says where.").model(Scripted::new().say("Here."));
         // Nobody is asked; so what needs consent is denied, and the work ends all the same.
         let base = config(&model, folder.path())
             .small_model(Scripted::new().say("They talked."))
             .permissions(Permissions::new().headless())
+            .agents([finder])
             .windows(ContextWindows::none().with(Scripted::NAME, ContextWindow::new(6_000, 500)))
             .compaction(ContextManager::new().target(1_000));
         let earlier = (0..45).map(|n| Message::human(format!("m{n}"), "word ".repeat(100)));
@@ -181,9 +187,12 @@ async fn s2_172_184_the_same_script_takes_the_same_steps_in_four_domains() {
         assert_eq!(state.exit, Some(Exit::BudgetExceeded(Resource::Tokens)));
         assert_eq!(model.requests().len(), 0, "a call that the budget does not allow is not sent");
     }
-    assert!(steps[0].0.ends_with("hhatatata") && steps[0].1 == Some(Exit::Completed), "{:?}", steps[0]);
-    assert_eq!(steps[0].2.iter().map(|it| it.1).collect::<Vec<_>>(), [Verdict::Allow, Verdict::Deny]);
-    assert_eq!((steps[0].3, steps[0].4), (1, 5));
+    assert!(steps[0].0.ends_with("hhatatatata") && steps[0].1 == Some(Exit::Completed), "{:?}", steps[0]);
+    assert_eq!(
+        steps[0].2.iter().map(|it| it.1).collect::<Vec<_>>(),
+        [Verdict::Allow, Verdict::Deny, Verdict::Allow]
+    );
+    assert_eq!((steps[0].3, steps[0].4), (1, 7));
     assert!(steps.iter().all(|it| *it == steps[0]), "{steps:#?}");
 }
 

@@ -23,7 +23,7 @@ pub struct Guidance {
     max_bytes: usize,
 }
 
-/// An error of reading guidance. Files that cannot be read are no error: the model is told.
+/// An error of reading guidance. A file that cannot be read is no error: a remark names it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuidanceError {
@@ -184,7 +184,7 @@ impl<'r> Reader<'r> {
         parts.join("/")
     }
 
-    /// Reads a file; a file that cannot be read is a problem that the model is told.
+    /// Reads a file. One that cannot be read is a problem, which a remark for the model names.
     fn text(&mut self, from: Source, path: &str) -> Option<String> {
         let found = match from {
             Source::User => self.user.as_ref()?.text(path, MAX_FILE),

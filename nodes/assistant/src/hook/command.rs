@@ -26,7 +26,7 @@ use crate::permission::Verdict;
 /// | 2 | denies; the output is the reason | objects; the output is the reason |
 /// | other | failed: consent is asked for | objects; the output is the reason |
 ///
-/// So a command that checks the work, such as `cargo test`, is a stop hook as it stands.
+/// So a command that checks the work, such as `cargo test`, is a stop hook without any change.
 #[derive(Clone)]
 pub struct CommandHook {
     name: String,

@@ -95,7 +95,7 @@ impl Coverage {
     }
 }
 
-/// Returns the snapshot before the calls that are made at a checkpoint and have not all ended; `None` if there are none.
+/// Returns the snapshot before the calls that are made at a checkpoint and have not all ended; `None` if there is none.
 pub(crate) fn before_open_calls(at: &Loaded) -> Option<SnapshotId> {
     let taken = at.effects.iter().find(|effect| effect.id.name == SNAPSHOT && effect.id.key == BEFORE)?;
     let Some(EffectOutcome::Ok(taken)) = &taken.outcome else { return None };

@@ -10,7 +10,7 @@ use superstep_nodes::message::{Message, MessageId, ToolCall};
 use crate::config::AssistantConfig;
 use crate::guidance::{Attached, GuidanceError, Reading, Wanted, attached_text, touched};
 use crate::plan::TodoLines;
-use crate::state::AssistantState;
+use crate::state::{AssistantState, CONTEXT};
 
 /// The number of files that are shown again after a compaction, of those that were edited last.
 const EDITED: usize = 3;
@@ -88,8 +88,17 @@ pub(super) async fn behind_summary(
     if !state.todo.is_empty() {
         notes.push_str(&format!("[Your list of tasks]\n{}", TodoLines(&state.todo)));
     }
+    let context = context_of(state, shown);
     let notes = (!notes.is_empty()).then(|| Message::human(format!("{id}.notes"), notes.trim_end()));
-    Ok((files.into_iter().chain(notes).collect(), attached))
+    Ok((context.into_iter().chain(files).chain(notes).collect(), attached))
+}
+
+/// Returns the last message of each source of context that is not among those shown.
+fn context_of(state: &AssistantState, shown: &[Message]) -> Vec<Message> {
+    let source = |message: &Message| Some(message.id().as_str().split_once(CONTEXT)?.1.to_owned());
+    let last: BTreeMap<_, _> = state.messages.iter().filter_map(|it| Some((source(it)?, it))).collect();
+    let is_hidden = |message: &&Message| !shown.iter().any(|it| it.id() == message.id());
+    last.into_values().filter(is_hidden).cloned().collect()
 }
 
 /// Returns the files that were edited last.

@@ -32,15 +32,18 @@ impl Sources {
         Self { calls: config.sources.iter().enumerate().map(call).collect() }
     }
 
-    /// Returns the messages to append: those that the model is not shown already. The calls are made for each message of
-    /// the user, and after a compaction that covers their results.
+    /// Returns the messages to append: those that the model is not shown already. The calls are made for each message
+    /// of the user, and after a compaction that covers their results.
     pub(super) async fn messages(&self, state: &AssistantState, task: &ToolTask) -> Vec<Message> {
         // Before the first message there is nothing to show context for.
         if state.messages.is_empty() && state.new_request().is_none() {
             return Vec::new();
         }
         let parts = ViewParts::of(&state.messages, &state.compactions);
-        let shown = |end: &str| parts.recent.iter().rfind(|message| message.id().as_str().ends_with(end));
+        // Behind a summary stand the messages that `compact` has attached.
+        let attached = state.attachments.iter().filter(|_| parts.compaction.is_some());
+        let all: Vec<&Message> = attached.chain(parts.recent).collect();
+        let shown = |end: &str| all.iter().rfind(|message| message.id().as_str().ends_with(end));
         let mut messages = Vec::new();
         for (runner, call) in &self.calls {
             let before = shown(&format!("{CONTEXT}{}", call.id));

@@ -128,7 +128,7 @@ fn any_change_of_the_file_or_of_a_script_that_it_names_asks_again() {
     };
     assert!(!agree());
     fs::write(&script, "curl evil.example.org").unwrap();
-    assert!(agree(), "the user is told that it is a change");
+    assert!(agree(), "the question says that it is a change");
     fs::write(folder.path().join("project").join(PROJECT_FILE), format!("{ALL}# more\n")).unwrap();
     assert!(agree());
     // The folder is what is trusted, not its settings wherever they are.

@@ -189,13 +189,7 @@ impl Manifest {
         }
     }
 
-    /// Returns the manifest that a delta leads to.
-    pub(super) fn with(&self, delta: &Delta) -> Self {
-        let mut next = self.clone();
-        next.apply(delta);
-        next
-    }
-
+    /// Makes it the manifest that a delta leads to.
     pub(super) fn apply(&mut self, delta: &Delta) {
         for (name, line) in delta {
             match line {

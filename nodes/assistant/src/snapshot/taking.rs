@@ -103,10 +103,12 @@ impl State {
         }
         update.apply(cache);
         let id = id.expect("a snapshot without one before it is inserted");
-        let now = if delta.is_empty() { Arc::clone(&old) } else { Arc::new(old.with(&delta)) };
+        let Found { mut now, unnamed, .. } = found;
+        now.apply(&delta);
+        let now = if delta.is_empty() { Arc::clone(&old) } else { Arc::new(now) };
         let changed = |name: &Name| ChangedFile::between(name, &old.entry(name), &now.entry(name));
         let changed = take.before.map_or_else(Vec::new, |_| delta.keys().filter_map(changed).collect());
-        let not_covered = not_covered(&now, found.unnamed);
+        let not_covered = not_covered(&now, unnamed);
         self.last = Some((id, now));
         Ok(Taken { id, before: take.before, changed, not_covered })
     }

@@ -18,13 +18,13 @@ pub enum CommandRunner {
 
 /// A machine that commands run on over ssh, with the `ssh` of this system.
 ///
-/// `ssh` runs in its batch mode: it asks for nothing. So the machine has to be a known host, and a key or an agent has to
-/// identify the user. User, port, key and jump hosts come from the configuration files of `ssh`.
+/// `ssh` runs in its batch mode: it asks for nothing. So the machine has to be a known host, and a key or an agent
+/// has to identify the user. User, port, key and jump hosts come from the configuration files of `ssh`.
 ///
 /// Commands have all rights of the account on that machine: there is no sandbox, and there are no
-/// [limits](super::ProcessLimits) but that of time. The account's shell has to be a POSIX shell, and the machine needs
-/// `bash`. If a call is cancelled, the connection is closed at once; the command ends by its time limit if the machine has
-/// the program `timeout`, and otherwise by itself.
+/// [limits](super::ProcessLimits) but that of time. The account's shell has to be a POSIX shell, and the machine
+/// needs `bash`. If a call is cancelled, the connection is closed at once; the command ends by its time limit if the
+/// machine has the program `timeout`, and otherwise by itself.
 #[derive(Clone, Debug)]
 pub struct Ssh {
     host: String,
@@ -36,7 +36,8 @@ pub struct Ssh {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SshError {
-    /// It is empty, begins with `-`, or has blanks. Write `host` or `user@host`, or an alias of the configuration of `ssh`.
+    /// It is empty, begins with `-`, or has blanks. Write `host` or `user@host`, or an alias of the configuration of
+    /// `ssh`.
     #[error("`{host}` is not a host: write `host`, `user@host`, or an alias of the configuration of ssh")]
     Host {
         /// The host as given.

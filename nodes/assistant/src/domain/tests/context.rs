@@ -44,29 +44,20 @@ async fn context_is_shown_again_only_when_it_has_changed() {
 #[tokio::test]
 async fn context_that_was_compacted_is_shown_again() {
     let folder = folder();
-    let big = "x".repeat(12_000);
-    std::fs::write(folder.path().join("big.csv"), format!("a\n{big}\n")).unwrap();
-    let read = |id: &str| (id.to_owned(), json!({ "path": "big.csv" }));
-    let script = ["c1", "c2", "c3"].map(read).into_iter();
-    let script = script.fold(Scripted::new(), |script, (id, input)| script.call(id, "read_csv", input));
-    let model = Arc::new(script.say("Done."));
-    let mut config = config(&model, folder.path())
-        .small_model(Scripted::new().say("They talked.").say("They talked.").say("They talked."))
-        .windows(ContextWindows::none().with(Scripted::NAME, ContextWindow::new(4_000, 500)))
-        .compaction(ContextManager::new().target(600).recent(1))
+    let model = Arc::new(Scripted::new().call("c1", "sql_query", json!({ "sql": "SELECT 1" })).say("Done."));
+    let config = config(&model, folder.path())
+        .small_model(Scripted::new().say("They talked."))
+        .windows(ContextWindows::none().with(Scripted::NAME, ContextWindow::new(6_000, 500)))
+        .compaction(ContextManager::new().target(1_000).recent(1))
         .domain(Domain::data(SqlQuery::new(folder.path().join("sales.db"))));
-    config.context.auto = vec![crate::context::Trigger::Fraction(0.5)];
-    let state = ask(&thread(config), "Do it.").await;
-    assert!(!state.compactions.is_empty() && state.exit == Some(Exit::Completed), "{:?}", state.exit);
-    let is_behind_summary =
-        |request: &ModelRequest| request.messages.iter().any(|it| it.text().contains("They talked."));
-    let behind = model.requests().into_iter().filter(is_behind_summary);
-    assert!(
-        behind.filter(|request| contexts(request).len() == 1).count() > 0,
-        "in the round after the compaction"
-    );
+    let earlier: Vec<_> = (0..45).map(|n| Message::human(format!("m{n}"), "word ".repeat(100))).collect();
+    let input = AssistantState::ask("Do it.").messages(earlier);
+    let state = thread(config).run(input).await.unwrap().finished().unwrap();
+    assert_eq!((state.exit, state.compactions.len()), (Some(Exit::Completed), 1));
     let written = state.messages.iter().filter(|message| message.text().starts_with("Context from "));
-    assert!(written.count() > 1, "it was covered, and written again");
+    assert_eq!((written.count(), state.attachments.len()), (1, 1), "it stands behind the summary");
+    let shown: Vec<_> = model.requests().iter().map(|request| contexts(request).len()).collect();
+    assert_eq!(shown, [1, 1]);
 }
 
 #[test]

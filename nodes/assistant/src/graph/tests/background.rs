@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use superstep_checkpoint::{CheckpointReader, SqliteReader, SqliteSaver};
 use superstep_core::store::MemoryStore;
 use superstep_nodes::model::{Prices, Usage};
 
@@ -176,6 +177,20 @@ async fn s2_166_a_coordinator_leads_agents_and_has_no_other_tools() {
     let answers = answers(&state);
     assert!(answers[0].1 == ToolStatus::Error && answers[0].2.contains("`add`"), "{answers:?}");
     assert_eq!(answers[1].2, "did one");
+}
+
+#[tokio::test]
+async fn the_steps_of_agents_are_in_the_file_of_their_session_below_the_task_that_ran_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let calls =
+        ["one", "two"].map(|task| ToolCall::new(task, "agent", json!({ "kind": "explore", "task": task })));
+    let graph = assistant(config(ByTask::new(session(calls.to_vec()))).agents([reader()])).unwrap();
+    let graph = graph.checkpointer(SqliteSaver::open(&path).await.unwrap());
+    graph.thread("session").run(AssistantState::ask("Do it.")).await.unwrap().finished().unwrap();
+    let below = SqliteReader::open(&path).unwrap().subgraphs(&"session".into()).unwrap();
+    let names: Vec<_> = below.iter().map(|run| format!("{}#{}", run.node, run.number)).collect();
+    assert_eq!(names, ["agent.explore#1", "agent.explore#2"]);
 }
 
 #[test]

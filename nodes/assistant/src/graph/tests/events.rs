@@ -14,6 +14,7 @@ use superstep_nodes::node::ModelChunk;
 use superstep_nodes::tool::ToolOutcome;
 use tokio::sync::Notify;
 
+use super::agents::{ByTask, reader, session};
 use super::*;
 use crate::AssistantEvent;
 use crate::permission::{PermissionAnswer, PermissionQuestion};
@@ -151,6 +152,39 @@ async fn a_question_and_a_denied_call_are_events() {
     let AssistantEvent::Result { call, outcome, text, .. } = &events[0] else { panic!("{events:?}") };
     assert_eq!((call.as_str(), *outcome), ("c1", ToolOutcome::Denied));
     assert!(text.contains("Not today."), "{text}");
+}
+
+#[tokio::test]
+async fn a_sub_agent_is_seen_from_its_task_to_its_answer() {
+    let calls = ["c1", "c2"].map(|id| ToolCall::new(id, "agent", json!({ "kind": "explore", "task": id })));
+    let model = ByTask::new(session(calls.into()));
+    let events = events_of(config(model).permissions(allowing(["agent"])).agents([reader()])).await;
+    let within = |position: u32| -> Vec<AssistantEvent> {
+        let inner = |event: &AssistantEvent| match event {
+            AssistantEvent::Agent { kind, task, event, .. } if kind == "explore" && *task == position => {
+                Some((**event).clone())
+            }
+            _ => None,
+        };
+        events.iter().filter_map(inner).collect()
+    };
+    for (position, task) in [(0, "c1"), (1, "c2")] {
+        let inner = within(position);
+        assert_eq!(names(&inner), ["message", "exited"], "{inner:?}");
+        assert_eq!(text(&inner), format!("did {task}"));
+    }
+    let answered = |event: &AssistantEvent| match event {
+        AssistantEvent::Result { call, tool, outcome: ToolOutcome::Ok, text } if tool == "agent" => {
+            Some((call.clone(), text.clone()))
+        }
+        _ => None,
+    };
+    let answers: Vec<_> = events.iter().filter_map(answered).collect();
+    assert_eq!(
+        answers,
+        [("c1", "did c1"), ("c2", "did c2")].map(|(id, text)| (id.to_owned(), text.to_owned()))
+    );
+    assert_eq!(text(&events), "Done.", "the words of an agent are not those of the session");
 }
 
 #[test]
@@ -306,4 +340,19 @@ async fn s2_186_dropping_the_stream_stops_the_run_and_cancels_its_tools() {
     assert_eq!(model.requests().len(), 1);
     let state = graph.thread("session").head().await.unwrap().into_state();
     assert_eq!((state.exit, roles(&state).as_str()), (None, "ha"), "the call is open, and can be resumed");
+}
+
+#[tokio::test]
+async fn s2_004_005_a_round_passes_the_same_nodes_until_the_model_asks_for_no_tools() {
+    let model = Scripted::new().then(call("c1")).then(call("c2")).say("Done.");
+    let graph = assistant(config(model).tools(tools())).unwrap();
+    let mut run = graph.run(AssistantState::ask("Do it.")).stream();
+    let mut nodes = Vec::new();
+    while let Some(event) = run.next().await {
+        if let EventKind::TaskFinished { node, .. } = &event.kind {
+            nodes.push(node.to_string());
+        }
+    }
+    let round = ["gate", "turn", "authorize", "tools"];
+    assert_eq!(nodes, [&round[..], &round[..], &["gate", "turn", "finish"]].concat());
 }

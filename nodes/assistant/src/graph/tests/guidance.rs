@@ -118,7 +118,7 @@ async fn a_command_is_shown_with_its_text_and_the_task_is_what_the_user_typed() 
 }
 
 #[tokio::test]
-async fn a_list_of_tasks_is_kept_in_the_state_and_asks_nobody() {
+async fn a_list_of_tasks_is_kept_in_the_state_without_a_question() {
     let items = json!({ "items": [{ "task": "look", "status": "done" }, { "task": "write" }] });
     let model = Arc::new(
         Scripted::new().call("c1", "todo", items).call("c2", "todo", json!({ "items": 3 })).say("Done."),
@@ -150,7 +150,7 @@ async fn s2_124_an_approved_plan_sets_the_mode_and_a_plan_is_no_permission_in_it
         graph(Scripted::new().then(both)).thread("session").run(input).await.unwrap().interrupted().unwrap();
     assert_eq!((asked.len(), asked[0].question_schema.is_some()), (1, true));
     assert!(asked[0].question.to_string().contains("1. Add."), "{}", asked[0].question);
-    // Another process answers, and the model goes on in the new mode.
+    // Another process answers, and the model continues in the new mode.
     let graph = graph(Scripted::new().then(call("c2")).say("Done."));
     let thread = graph.thread("session");
     let answer = PlanAnswer::Approve { mode: PermissionMode::AcceptEdits };

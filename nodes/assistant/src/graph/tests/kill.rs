@@ -1,12 +1,13 @@
-//! `kill -9` of a session of more than 60 supersteps: at each commit, in each model call, around each call of a tool, and
-//! inside a command. Each time the program is started again on the same files. In the end it has the files, the messages
-//! and all counters of a session that was not disturbed.
+//! `kill -9` of a session of more than 60 supersteps: at each commit, in each model call, around each call of a tool,
+//! and inside a command. Each time the program is started again on the same files. In the end it has the files, the
+//! messages and all counters of a session that was not disturbed.
 //!
 //! The program is this test itself, started again with an [`Order`] in its environment.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -343,7 +344,14 @@ fn a_session_that_is_killed_inside_a_command_asks_and_does_not_run_it_again() {
     assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
     let mut child = program(&order).spawn().unwrap();
     // It opens once the command reads from it.
-    let opened = OpenOptions::new().write(true).open(&gate).unwrap();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let opened = loop {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its command began");
+        match OpenOptions::new().write(true).custom_flags(flags).open(&gate) {
+            Ok(opened) => break opened,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
     child.kill().unwrap();
     child.wait().unwrap();
     drop(opened);
