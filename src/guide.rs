@@ -38,8 +38,10 @@ macro_rules! page {
             "[metrics.md]: crate::guide::metrics\n",
             "[models.md]: crate::guide::models\n",
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
+            "[permissions.md]: crate::guide::permissions\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
+            "[sessions.md]: crate::guide::sessions\n",
             "[several-processes.md]: crate::guide::several_processes\n",
             "[several-processes.md#one-superstep-in-several-processes]: crate::guide::several_processes#one-superstep-in-several-processes\n",
             "[secrets.md]: crate::guide::secrets\n",
@@ -47,6 +49,7 @@ macro_rules! page {
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
             "[streaming.md]: crate::guide::streaming\n",
+            "[sub-agents.md]: crate::guide::sub_agents\n",
             "[supervisor.md]: crate::guide::supervisor\n",
             "[testing.md]: crate::guide::testing\n",
             "[time-travel.md]: crate::guide::time_travel\n",
@@ -97,6 +100,9 @@ pages! {
     agent_loop "agent-loop.md"
     agentic_loop "agentic-loop.md"
     assistant "assistant.md"
+    permissions "permissions.md"
+    sessions "sessions.md"
+    sub_agents "sub-agents.md"
     supervisor "supervisor.md"
     models "models.md"
     tools "tools.md"
