@@ -57,7 +57,8 @@ pub mod __private {
     pub use crate::node::agent::skipped;
     pub use crate::node::conversation::last_request;
     pub use crate::node::model_calls::ModelCalls;
-    pub use crate::node::tool_runner::{ToolRunner, ToolTask, recorded_by_person};
+    pub use crate::node::streaming::EarlyCalls;
+    pub use crate::node::tool_runner::{Answer, ToolRunner, ToolTask, recorded_by_person};
     pub use crate::picture::media_type;
     pub use crate::redact::redact;
     pub use crate::text::{identifiers, is_code, parts, statements, stem, units, without_fence, words};

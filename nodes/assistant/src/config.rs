@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep_core::node::TaskInfo;
 use superstep_nodes::__private::{ModelCalls, ToolRunner};
@@ -63,6 +64,23 @@ pub struct AssistantConfig {
     pub(crate) mode: PermissionMode,
     pub(crate) sources: Vec<ContextSource>,
     pub(crate) inbox: Option<Inbox>,
+    pub(crate) speed: Speed,
+    pub(crate) task_budget: Option<u64>,
+    pub(crate) summarises_tools: bool,
+}
+
+/// The time at which a reply is shown, and its calls begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speed {
+    /// Replies are shown when they are complete.
+    Whole,
+    /// Replies are shown while they arrive.
+    Stream,
+    /// Replies are shown while they arrive. Their first calls begin meanwhile, if they change nothing and are allowed
+    /// without asking a person, a classifier or a hook.
+    #[default]
+    StreamTools,
 }
 
 /// A read-only call whose result is shown to the model before the message of the user.
@@ -105,6 +123,9 @@ impl AssistantConfig {
             session_tools: Vec::new(),
             meter: Meter::default(),
             interrupts: Interrupts::default(),
+            speed: Speed::default(),
+            task_budget: None,
+            summarises_tools: false,
             kinds: Vec::new(),
             levels: 1,
             is_agent: false,
@@ -244,6 +265,29 @@ impl AssistantConfig {
     #[must_use]
     pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
         self.interrupts = interrupts;
+        self
+    }
+
+    /// Limits the work on one message of the user to a context of so many tokens: those of the conversation, and those
+    /// that it had before each compaction. The run ends where the conversation alone would need what is left.
+    #[must_use]
+    pub const fn task_budget(mut self, tokens: u64) -> Self {
+        self.task_budget = Some(tokens);
+        self
+    }
+
+    /// Has the small model write a line on the last calls of tools, in [`AssistantState::tool_summary`]: while the model
+    /// works on their results, or before if the budget is limited.
+    #[must_use]
+    pub const fn summarise_tools(mut self) -> Self {
+        self.summarises_tools = true;
+        self
+    }
+
+    /// Sets the time at which replies are shown, and their calls begin.
+    #[must_use]
+    pub fn speed(mut self, speed: Speed) -> Self {
+        self.speed = speed;
         self
     }
 

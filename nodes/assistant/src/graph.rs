@@ -13,7 +13,7 @@ use crate::budget::NoPrice;
 use crate::config::AssistantConfig;
 use crate::node::{
     Authorize, AuthorizeNext, Compact, Delegate, DelegateNext, Finish, FinishNext, Gate, GateNext,
-    MAX_AGENTS, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext,
+    MAX_AGENTS, Recover, RecoverNext, Tools, ToolsNext, Turn, TurnNext, store_long_results,
 };
 use crate::state::AssistantState;
 
@@ -128,7 +128,8 @@ impl<C: Send + Sync + 'static> AssistantGraph<C> {
         let config = Arc::new(config);
         let initial = AssistantState { mode: config.mode, ..AssistantState::default() };
         let mut graph = StateGraph::with_schema(Self::NAME, AssistantState::schema(), initial);
-        let runner = config.runner();
+        let mut runner = config.runner();
+        store_long_results(&config, &mut runner);
         let gate = graph.node("gate", Gate::new(&config));
         let compact = graph.node("compact", Compact::new(&config));
         let turn = graph.node("turn", Turn::new(&config, &runner));

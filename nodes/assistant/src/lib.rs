@@ -55,7 +55,7 @@ mod transcript;
 mod unknown;
 
 pub use background::{BackgroundAgents, BackgroundError};
-pub use config::AssistantConfig;
+pub use config::{AssistantConfig, Speed};
 pub use domain::Domain;
 pub use event::AssistantEvent;
 pub use graph::{AssistantError, AssistantGraph, assistant};

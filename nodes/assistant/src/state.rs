@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::id::CheckpointId;
-use superstep_core::reducer::{Append, KeyedLog, Sum};
+use superstep_core::reducer::{Append, KeyedLog, Merge, Sum};
 use superstep_core::state::State;
 use superstep_nodes::compaction::Compaction;
 use superstep_nodes::message::{AiMessage, Message, MessageId, MessageLog, Part};
 use superstep_nodes::model::{Ledger, ModelError, ModelFailure, StopReason};
+use superstep_nodes::tool::ToolNotes;
 
 use crate::agents::{Access, AgentResult, BackgroundAgent, Delegation};
 use crate::budget::{Meter, Spent};
@@ -55,6 +56,9 @@ pub struct AssistantState {
     pub attachments: Vec<Message>,
     /// The positions of the calls of the last reply that are allowed and not made yet.
     pub allowed: Vec<u32>,
+    /// The notes of tools, such as the digest of each file that was read, by `file:` and its path.
+    #[reducer(Merge)]
+    pub files: ToolNotes,
     /// The task of a sub-agent, with its budget; `None` in a session.
     pub delegation: Option<Delegation>,
     /// The calls of the last reply that delegate to agents that have not begun.
@@ -93,6 +97,11 @@ pub struct AssistantState {
     pub anchor: Option<Anchor>,
     /// The attempts at compaction so far.
     pub auto_compact: AutoCompact,
+    /// The tokens that are left for this message of the user, if they are limited: those of the conversation before each
+    /// compaction are used up.
+    pub task_remaining: Option<u64>,
+    /// The small model's summary of the last calls of tools, if it is to write one.
+    pub tool_summary: Option<String>,
     /// The context windows that providers stated in errors.
     pub windows: ContextWindows,
     /// The failure that `recover` works on; after the run, the one that ended it.

@@ -1,6 +1,7 @@
 //! The node that works on the task.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,15 +10,16 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Tas
 use superstep_core::route::Route;
 use superstep_core::state::{Field, State};
 
+use super::CallCost;
 use super::conversation::{correction, ends_with_response, shown};
 use super::events::{ConversationLength, Reasoning};
 use super::fields::{CompactionsField, MessagesField, all, appended, turn_of};
-use super::model_calls::ModelCalls;
+use super::model_calls::{ModelCalls, failure};
+use super::streaming::EarlyCalls;
 use super::tally::{Tallies, Tally};
 use super::tool_runner::{Answer, ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_judgements::TurnEvaluation;
-use super::{CallCost, streaming};
 use crate::compaction;
 use crate::message::{AiMessage, Message, MessageId};
 use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason, ToolChoice, Usage};
@@ -268,7 +270,8 @@ impl<S: State> Agent<S> {
         let may_call = limit.is_none() && self.tool_choice != ToolChoice::None;
         let (reply, answers) = match &early {
             Some((tools, task)) if may_call => {
-                streaming::ask(calls, &self.model, request, tools, task).await?
+                let early = EarlyCalls::new(tools, task, tools.begin(task), |_, _| Box::pin(ready(true)));
+                early.ask(calls, &self.model, request).await?.map_err(failure)?
             }
             _ => (calls.ask(&self.model, request).await?, Vec::new()),
         };

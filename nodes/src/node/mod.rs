@@ -55,7 +55,7 @@ pub(crate) mod model_calls;
 mod ranker;
 mod refine;
 mod router;
-mod streaming;
+pub(crate) mod streaming;
 mod tally;
 pub(crate) mod tool_runner;
 mod tool_sessions;

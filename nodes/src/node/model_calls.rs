@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
@@ -32,6 +33,8 @@ pub struct ModelCalls {
     unwritten: AtomicU64,
     /// Stops a reply while it arrives.
     interrupt: Option<CancellationToken>,
+    /// Replies are not streamed.
+    is_whole: bool,
 }
 
 /// The record of a call.
@@ -63,7 +66,15 @@ impl ModelCalls {
             waited_ms: AtomicU64::new(0),
             unwritten: AtomicU64::new(0),
             interrupt: None,
+            is_whole: false,
         }
+    }
+
+    /// Has models give their replies in one piece.
+    #[must_use]
+    pub fn in_one_piece(mut self) -> Self {
+        self.is_whole = true;
+        self
     }
 
     /// Ends a reply when this is cancelled: it has the part that came, and the reason
@@ -134,7 +145,7 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<ModelReply, NodeError> {
-        self.ask_and_tell(model, request, None).await
+        self.try_ask(model, request, self.message_id()).await?.map_err(failure)
     }
 
     /// Calls the model as [`ask`](Self::ask) does, for the message with this id and for a node that continues after a
@@ -179,11 +190,10 @@ impl ModelCalls {
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
-        tell: Option<Tell<'_>>,
-    ) -> Result<ModelReply, NodeError> {
-        let (reply, _) =
-            self.whole(model, request, self.message_id(), String::new(), tell).await?.map_err(failure)?;
-        Ok(reply)
+        tell: Tell<'_>,
+    ) -> Result<Result<ModelReply, ModelError>, NodeError> {
+        let answered = self.whole(model, request, self.message_id(), String::new(), Some(tell)).await?;
+        Ok(answered.map(|(reply, _)| reply))
     }
 
     /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued,
@@ -324,7 +334,10 @@ impl ModelCalls {
             reply.push(ModelEvent::Stop { reason: StopReason::Interrupted })?;
             return Ok(reply.finish()?);
         }
-        let mut events = model.stream(request);
+        let mut events = match self.is_whole {
+            true => events_of(Arc::clone(model), request),
+            false => model.stream(request),
+        };
         let mut told = 0;
         while let Some(event) = self.event(events.next(), &reply).await {
             let event = event?;
@@ -360,6 +373,19 @@ impl ModelCalls {
             None => Some(Ok(ModelEvent::Stop { reason: StopReason::Interrupted })),
         }
     }
+}
+
+/// Returns the events of a reply that comes in one piece.
+fn events_of(
+    model: Arc<dyn ChatModel>,
+    request: ModelRequest,
+) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+    let reply = async move { model.complete(request).await };
+    let events = |reply: Result<ModelReply, ModelError>| match reply {
+        Ok(reply) => reply.to_events().into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    };
+    reply.map(move |reply| stream::iter(events(reply))).flatten_stream().boxed()
 }
 
 /// Makes the event of a model that failed.

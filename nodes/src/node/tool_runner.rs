@@ -17,7 +17,8 @@ use super::events::ToolRun;
 use super::tool_sessions::ToolSessions;
 use crate::message::{MessageId, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{
-    Execution, ExecutionPolicy, PreparedCall, ToolContext, ToolOutcome, ToolRegistry, ToolSession, ToolSpec,
+    Execution, ExecutionPolicy, LongResults, PreparedCall, ToolContext, ToolNotes, ToolOutcome, ToolRegistry,
+    ToolSession, ToolSpec,
 };
 
 /// The name of the custom events that calls emit.
@@ -29,6 +30,7 @@ pub struct ToolRunner {
     tools: ToolRegistry,
     policy: ExecutionPolicy,
     sessions: Arc<ToolSessions>,
+    long_results: Option<Arc<dyn LongResults>>,
 }
 
 /// A task that runs tools.
@@ -58,6 +60,9 @@ struct RecordedCall {
     /// The duration of the call, in milliseconds; 0 where it was not recorded.
     #[serde(default)]
     elapsed_ms: u64,
+    /// The notes that the call has made.
+    #[serde(default, skip_serializing_if = "ToolNotes::is_empty")]
+    notes: ToolNotes,
 }
 
 /// The answer to a call.
@@ -66,6 +71,8 @@ pub struct Answer {
     pub message: ToolMessage,
     /// The outcome of the call.
     pub outcome: ToolOutcome,
+    /// The notes that the call has made.
+    pub notes: ToolNotes,
     elapsed_ms: u64,
 }
 
@@ -75,7 +82,7 @@ pub fn recorded_by_person(call: &ToolCall, status: ToolStatus, text: &str) -> Va
         ToolStatus::Ok => ToolMessage::done("", call, text),
         ToolStatus::Error => ToolMessage::failed("", call, text),
     };
-    let record = RecordedCall { message, outcome: None, elapsed_ms: 0 };
+    let record = RecordedCall { message, outcome: None, elapsed_ms: 0, notes: ToolNotes::new() };
     serde_json::to_value(record).expect("the record of a call has a JSON form")
 }
 
@@ -89,7 +96,7 @@ impl Answer {
 impl ToolRunner {
     /// Makes a runner of these tools.
     pub fn new(tools: ToolRegistry) -> Self {
-        Self { tools, policy: ExecutionPolicy::default(), sessions: Arc::default() }
+        Self { tools, policy: ExecutionPolicy::default(), sessions: Arc::default(), long_results: None }
     }
 
     /// Runs calls as this policy allows.
@@ -102,6 +109,11 @@ impl ToolRunner {
         self.sessions = Arc::new(ToolSessions::in_workspace(folder));
     }
 
+    /// Stores the whole texts of long results in this place.
+    pub fn set_long_results(&mut self, place: Arc<dyn LongResults>) {
+        self.long_results = Some(place);
+    }
+
     /// Returns the descriptions of the tools for a model.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.specs()
@@ -112,19 +124,23 @@ impl ToolRunner {
         self.tools.prepare(call)
     }
 
-    /// Returns the circumstances of a call of a task, to ask its tool about it.
-    pub fn context(&self, task: &ToolTask, call: &ToolCall) -> ToolContext {
-        ToolContext::new(call, self.sessions.of(task.info.thread()))
+    /// Returns the session of a task's thread.
+    pub fn session(&self, task: &ToolTask) -> ToolSession {
+        let session = self.sessions.of(task.info.thread());
+        match &self.long_results {
+            Some(place) => session.with_long_results(Arc::clone(place)),
+            None => session,
+        }
     }
 
-    /// Begins with no call yet.
+    /// Begins with no call yet, in the session of the task's thread.
     pub fn begin<'t>(&'t self, task: &'t ToolTask) -> RunningTools<'t> {
-        RunningTools {
-            task,
-            session: self.sessions.of(task.info.thread()),
-            turn: CancellationToken::new(),
-            execution: Execution::new(self.policy),
-        }
+        self.begin_in(self.session(task), task)
+    }
+
+    /// Begins with no call yet, in this session.
+    pub fn begin_in<'t>(&'t self, session: ToolSession, task: &'t ToolTask) -> RunningTools<'t> {
+        RunningTools { task, session, turn: CancellationToken::new(), execution: Execution::new(self.policy) }
     }
 }
 
@@ -163,13 +179,13 @@ impl ToolTask {
             let elapsed_ms = self.info.clock().saturating_sub(begun).as_millis();
             let (outcome, message) = (Some(result.outcome()), result.into_message(id, &call));
             let elapsed_ms = u64::try_from(elapsed_ms).unwrap_or(u64::MAX);
-            Ok::<_, Infallible>(RecordedCall { message, outcome, elapsed_ms })
+            Ok::<_, Infallible>(RecordedCall { message, outcome, elapsed_ms, notes: context.notes() })
         };
-        let RecordedCall { mut message, outcome, elapsed_ms } = match effects.run_keyed(&name, key, run).await
-        {
-            Ok(recorded) => recorded,
-            Err(never) => match never {},
-        };
+        let RecordedCall { mut message, outcome, elapsed_ms, notes } =
+            match effects.run_keyed(&name, key, run).await {
+                Ok(recorded) => recorded,
+                Err(never) => match never {},
+            };
         // A person who says what happened does not know it.
         message.id = message_id;
         let recorded = !is_live.into_inner();
@@ -178,6 +194,7 @@ impl ToolTask {
             ToolStatus::Error => ToolOutcome::Error,
         });
         if recorded {
+            notes.iter().for_each(|(key, text)| context.note(key, text));
             prepared.tell_again(&context, outcome, &message.content.to_text());
         }
         if self.emit.is_observed() {
@@ -187,7 +204,7 @@ impl ToolTask {
                 &ToolRun { call: call.id.clone(), tool, outcome, elapsed_ms, recorded },
             );
         }
-        Answer { message, outcome, elapsed_ms }
+        Answer { message, outcome, notes, elapsed_ms }
     }
 
     /// Has the events of a call emitted if the run is observed.

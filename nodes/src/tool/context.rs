@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
 use superstep_core::run::CancellationToken;
 
-use super::{ToolEvent, ToolEventKind, ToolSession};
+use super::{LongResults, ToolEvent, ToolEventKind, ToolNotes, ToolSession};
 use crate::message::ToolCall;
 
 /// The circumstances of a call. A clone is of the same call.
@@ -17,6 +17,8 @@ pub struct ToolContext {
     call: Arc<str>,
     tool: Arc<str>,
     session: ToolSession,
+    /// The notes that this call has made.
+    notes: Arc<Mutex<ToolNotes>>,
     cancellation: CancellationToken,
     observer: Option<Observer>,
 }
@@ -31,6 +33,7 @@ impl ToolContext {
             call: call.id.as_str().into(),
             tool: call.name.as_str().into(),
             session,
+            notes: Arc::default(),
             cancellation: CancellationToken::new(),
             observer: None,
         }
@@ -69,6 +72,28 @@ impl ToolContext {
     /// Returns the conversation's value of this type; see [`ToolSession::shared`].
     pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.session.shared()
+    }
+
+    /// Makes a note of the conversation, or replaces it: see [`ToolSession`]. It is a part of the call's record.
+    pub fn note(&self, key: impl Into<String>, text: impl Into<String>) {
+        let (key, text) = (key.into(), text.into());
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), text.clone());
+        self.session.note(key, text);
+    }
+
+    /// Returns a note of the conversation.
+    pub fn noted(&self, key: &str) -> Option<String> {
+        self.session.noted(key)
+    }
+
+    /// Returns the notes that this call has made.
+    pub(crate) fn notes(&self) -> ToolNotes {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the place for the whole texts of long results, if there is one.
+    pub fn long_results(&self) -> Option<&Arc<dyn LongResults>> {
+        self.session.long_results()
     }
 
     /// Tells observers how far the call is. Without observers it does nothing. For a value that has no form in JSON,

@@ -1,19 +1,73 @@
 //! Results that are too long.
 
+use std::io::{self, Cursor, Read, Seek};
+use std::sync::Arc;
+
+use super::ToolResult;
+use crate::blocking::blocking;
 use crate::message::{Content, Part};
 use crate::text::left_out;
 
-/// Takes text out of the middle of content so that at most `most` characters of it are left, and puts a mark there
-/// that says how many are missing. Parts that are no text stay.
-pub(super) fn cut_in_the_middle(content: &mut Content, most: usize) {
-    let count = |part: &Part| part.as_text().map_or(0, |text| text.chars().count());
-    let all: usize = content.parts().iter().map(count).sum();
+/// A place for the whole texts of results that are too long for a conversation. Without one, they are cut.
+pub trait LongResults: Send + Sync + 'static {
+    /// Returns the maximum number of characters of a result in the conversation.
+    fn max_chars(&self) -> usize;
+
+    /// Stores a text, and returns the path by which a tool can read it. It may block.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text cannot be stored.
+    fn store(&self, text: &mut dyn ReadSeek) -> io::Result<String>;
+}
+
+/// A text that can be read more than once.
+pub trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
+
+/// Shortens a result to at most so many characters of text. If there is a place for it, the whole text is stored there,
+/// no mark makes the result longer, and data that is longer than the text may be is left out.
+pub(super) async fn shorten(result: &mut ToolResult, most: usize, place: Option<&Arc<dyn LongResults>>) {
+    let Some(place) = place else {
+        return cut_in_the_middle(&mut result.content, most, |missing| format!("\n{}\n", left_out(missing)));
+    };
+    let most = most.min(place.max_chars());
+    if result.data.as_ref().is_some_and(|data| data.to_string().len() > most) {
+        result.data = None;
+    }
+    if characters(&result.content) <= most {
+        return;
+    }
+    let (content, place) = (std::mem::take(&mut result.content), Arc::clone(place));
+    let stored = blocking(move || {
+        let path = place.store(&mut Cursor::new(content.to_text().as_bytes()));
+        (content, path.unwrap_or_else(|error| format!("no file: {error}")))
+    });
+    let Some((content, path)) = stored.await else {
+        result.content = Content::text("The result was lost, as the program is ending.");
+        return;
+    };
+    result.content = content;
+    let mark = |missing| format!("\n[… {missing} characters left out; the whole text is in {path} …]\n");
+    let room = most.saturating_sub(mark(usize::MAX).chars().count());
+    cut_in_the_middle(&mut result.content, room, mark);
+}
+
+fn characters(content: &Content) -> usize {
+    content.parts().iter().filter_map(Part::as_text).map(|text| text.chars().count()).sum()
+}
+
+/// Takes text out of the middle of content so that at most `most` characters of it are left, and puts a mark there,
+/// made of the number of characters that are missing. Parts that are no text stay.
+fn cut_in_the_middle(content: &mut Content, most: usize, mark: impl Fn(usize) -> String) {
+    let all = characters(content);
     if all <= most {
         return;
     }
     // The beginning says what it is, and the end how it went: both are kept.
     let (begin, end) = (most.div_ceil(2), all - most / 2);
-    let mark = format!("\n{}\n", left_out(end - begin));
+    let mark = mark(end - begin);
     let (mut cut, mut at, mut marked) = (Content::empty(), 0, false);
     for part in content.parts() {
         let Some(text) = part.as_text() else {
@@ -49,8 +103,12 @@ mod tests {
 
     fn cut(texts: &[&str], most: usize) -> Content {
         let mut content: Content = texts.iter().map(|text| Part::text(*text)).collect();
-        cut_in_the_middle(&mut content, most);
+        cut_in_the_middle(&mut content, most, short);
         content
+    }
+
+    fn short(missing: usize) -> String {
+        format!("\n{}\n", left_out(missing))
     }
 
     #[test]
@@ -65,7 +123,7 @@ mod tests {
     fn parts_are_cut_as_one_text_and_images_stay() {
         let mut content =
             Content::from_iter([Part::text("abcd"), Part::Image(Image::url("u")), Part::text("efgh")]);
-        cut_in_the_middle(&mut content, 2);
+        cut_in_the_middle(&mut content, 2, short);
         assert_eq!(content.parts()[0], Part::text("a\n[… 6 characters left out …]\n"));
         assert!(matches!(content.parts()[1], Part::Image(_)));
         assert_eq!(content.parts()[2], Part::text("h"));

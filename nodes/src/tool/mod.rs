@@ -55,6 +55,7 @@ mod tool;
 mod typed;
 
 pub use self::context::ToolContext;
+pub use self::cut::{LongResults, ReadSeek};
 pub use self::error::ToolError;
 pub use self::event::{ToolEvent, ToolEventKind};
 pub use self::execution::{Concurrency, Execution, ExecutionPolicy};
@@ -67,7 +68,7 @@ pub use self::permission::{
 pub use self::prepared_call::PreparedCall;
 pub use self::registry::{RegistryError, ToolRegistry};
 pub use self::result::{ToolOutcome, ToolResult};
-pub use self::session::ToolSession;
+pub use self::session::{ToolNotes, ToolSession};
 pub use self::tool::{DEFAULT_MAX_RESULT_CHARS, DEFAULT_TIMEOUT, InvalidInput, Tool, ToolEffect, ToolSpec};
 pub use self::typed::TypedTool;
 #[doc(hidden)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::cut::cut_in_the_middle;
+use super::cut::shorten;
 use super::{
     Concurrency, Permission, PermissionDecision, PermissionPolicy, PermissionRequest, Tool, ToolContext,
     ToolEffect, ToolError, ToolEventKind, ToolOutcome, ToolResult,
@@ -77,20 +77,27 @@ impl PreparedCall {
 
     /// Makes the call: validation by the tool, its permission, the call itself, and the conversion of its output. A
     /// tool that panics, takes too long or is cancelled is answered by an error, and a result that is longer than the
-    /// tool allows is cut in the middle.
+    /// tool allows is shortened.
     pub async fn run(&self, context: &ToolContext) -> ToolResult {
         let (result, began) = self.attempt(context).await;
         self.tell_end(context, began, result.outcome(), || result.content.to_text().into_owned());
         result
     }
 
+    /// Returns the tool of the call.
+    ///
+    /// # Errors
+    /// Returns the error that answers a call which cannot be made.
+    pub fn tool(&self) -> Result<&Arc<dyn Tool>, ToolError> {
+        self.readiness.as_ref().map(|ready| &ready.tool).map_err(|refused| refused.error.clone())
+    }
+
     /// Asks the tool about the call, without making it: validation, and the tool's own check of its permission.
     ///
     /// # Errors
     /// Returns the error that answers a call which cannot be made.
-    pub async fn check(&self, context: &ToolContext) -> Result<(Arc<dyn Tool>, Permission), ToolError> {
-        let ready = self.readiness.as_ref().map_err(|refused| refused.error.clone())?;
-        let (tool, input, name) = (&*ready.tool, &self.call.input, || self.call.name.clone());
+    pub async fn check(&self, context: &ToolContext) -> Result<Permission, ToolError> {
+        let (tool, input, name) = (self.tool()?, &self.call.input, || self.call.name.clone());
         let check = async {
             if let Err(invalid) = tool.validate_input(input, context).await {
                 return Err(ToolError::InvalidInput { name: name(), reason: invalid.reason });
@@ -98,9 +105,7 @@ impl PreparedCall {
             Ok(tool.check_permissions(input, context).await)
         };
         let checked = AssertUnwindSafe(check).catch_unwind().await;
-        let checked = checked
-            .unwrap_or_else(|panic| Err(ToolError::Panicked { name: name(), reason: text_of(&*panic) }));
-        Ok((Arc::clone(&ready.tool), checked?))
+        checked.unwrap_or_else(|panic| Err(ToolError::Panicked { name: name(), reason: text_of(&*panic) }))
     }
 
     /// Reports a call that was made before.
@@ -192,7 +197,7 @@ impl Ready {
             },
         };
         let mut result = tool.map_result(output);
-        cut_in_the_middle(&mut result.content, tool.max_result_chars());
+        shorten(&mut result, tool.max_result_chars(), context.long_results()).await;
         Ok(result)
     }
 

@@ -1,32 +1,43 @@
 //! The state that the calls of one conversation share.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The state that the calls of one conversation share: the folder that they work in, and values that tools share.
+use super::LongResults;
+
+/// Notes of tools, by their keys. They are plain texts, so that a state can keep them: see [`ToolSession::with_notes`].
+pub type ToolNotes = BTreeMap<String, String>;
+
+/// The state that the calls of one conversation share: the folder that they work in, notes, and values in memory. A clone
+/// is the same session.
 ///
-/// Values are kept in memory and by their type: tools that share a value name the same type. Values may be lost, so
-/// they are for data that tools can do without: a tool for editing files, say, remembers which version of a file was
-/// read, and refuses to edit a file that was not. A clone is the same session.
+/// Notes are texts by their keys. A graph may keep them in its state, so that another process, a fork and a replay have
+/// them: a tool for editing files, say, notes the version of a file that was read, and refuses to edit another one. The
+/// notes of a call are part of its record.
+///
+/// Values are kept by their type: tools that share a value name the same type. They may be lost, so they are for data
+/// that tools can do without, such as a connection.
 ///
 /// ```
-/// use std::sync::Mutex;
+/// use std::sync::atomic::{AtomicU32, Ordering};
 /// use superstep_nodes::tool::ToolSession;
 ///
-/// #[derive(Default)]
-/// struct FilesRead(Mutex<Vec<String>>);
-///
 /// let session = ToolSession::new();
-/// session.shared::<FilesRead>().0.lock().unwrap().push("src/main.rs".to_owned());
-/// assert_eq!(session.shared::<FilesRead>().0.lock().unwrap().len(), 1);
+/// session.note("file:src/main.rs", "af13");
+/// assert_eq!(session.noted("file:src/main.rs").as_deref(), Some("af13"));
+///
+/// session.shared::<AtomicU32>().fetch_add(1, Ordering::Relaxed);
+/// assert_eq!(session.shared::<AtomicU32>().load(Ordering::Relaxed), 1);
 /// ```
 #[derive(Clone, Default)]
 pub struct ToolSession {
     workspace: Option<Arc<Path>>,
     shared: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
+    notes: Arc<Mutex<ToolNotes>>,
+    long_results: Option<Arc<dyn LongResults>>,
 }
 
 impl ToolSession {
@@ -38,6 +49,35 @@ impl ToolSession {
     /// Makes a session whose tools work in this folder.
     pub fn in_workspace(folder: impl Into<PathBuf>) -> Self {
         Self { workspace: Some(folder.into().into()), ..Self::default() }
+    }
+
+    /// Replaces the notes by these, which are no longer those of its clones.
+    #[must_use]
+    pub fn with_notes(mut self, notes: ToolNotes) -> Self {
+        self.notes = Arc::new(Mutex::new(notes));
+        self
+    }
+
+    /// Stores the whole texts of long results in this place.
+    #[must_use]
+    pub fn with_long_results(mut self, place: Arc<dyn LongResults>) -> Self {
+        self.long_results = Some(place);
+        self
+    }
+
+    /// Returns the place for the whole texts of long results.
+    pub fn long_results(&self) -> Option<&Arc<dyn LongResults>> {
+        self.long_results.as_ref()
+    }
+
+    /// Makes a note, or replaces it.
+    pub fn note(&self, key: impl Into<String>, text: impl Into<String>) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(key.into(), text.into());
+    }
+
+    /// Returns a note.
+    pub fn noted(&self, key: &str) -> Option<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// Returns the folder to work in.

@@ -251,7 +251,7 @@ impl BuiltIn for DrawChart {
             return Err(InvalidInput::new(format!("there have to be 1 to {MOST_SERIES} columns in `y`")));
         }
         let check = async {
-            let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+            let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
             let path = input.path.clone();
             blocking(move || target(&folder, &files, &path, None).map(drop)).await
         };
@@ -259,7 +259,7 @@ impl BuiltIn for DrawChart {
     }
 
     async fn run(&self, input: DrawChartInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
-        let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+        let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
         let (tool, stop) = (self.clone(), context.cancellation().clone());
         blocking(move || {
             let table = tool.table(&input, &folder, stop.clone())?;

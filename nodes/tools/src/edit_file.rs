@@ -78,7 +78,7 @@ impl EditFile {
         context: &ToolContext,
         work: impl FnOnce(&Folder, &FilesRead, EditFileInput) -> Result<T, ToolFailure> + Send + 'static,
     ) -> Result<T, ToolFailure> {
-        let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+        let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
         blocking(move || work(&folder, &files, input)).await
     }
 }

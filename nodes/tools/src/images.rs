@@ -111,7 +111,7 @@ impl Maker {
             return Err(InvalidInput::new("the name of the file has to end with .png, .jpg, .jpeg or .webp"));
         }
         let check = async {
-            let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+            let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
             let path = path.to_owned();
             blocking(move || target(&folder, &files, &path, None).map(drop)).await
         };
@@ -145,7 +145,7 @@ impl Maker {
         let kind = media_type(&made.bytes).ok_or_else(|| {
             ToolFailure::new(format!("the model `{}` returned no image of a known kind", self.model.name()))
         })?;
-        let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+        let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
         let stop = context.cancellation().clone();
         let model = self.model.name().to_owned();
         blocking(move || {

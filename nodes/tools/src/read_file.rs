@@ -1,5 +1,7 @@
 //! The tool that reads files.
 
+use std::io::{BufRead, BufReader, Read};
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,10 +20,11 @@ use super::workspace::{Workspace, display};
 ///
 /// Lines are numbered. A result has [`DEFAULT_LINES`](Self::DEFAULT_LINES) of them at most unless the input says
 /// otherwise, and [`MAX_CHARS`](Self::MAX_CHARS) characters, and says where to read on. PNG, JPEG, GIF and WebP are
-/// shown to the model as images. Everything else that is not UTF-8 is refused.
+/// shown to the model as images. Everything else that is not UTF-8 is refused. Of a large file only the requested lines
+/// are kept in memory.
 ///
 /// A file that was read may be edited by [`EditFile`](super::EditFile) and [`WriteFile`](super::WriteFile) until it
-/// changes.
+/// changes, unless it is large.
 #[derive(Clone, Debug)]
 pub struct ReadFile {
     workspace: Workspace,
@@ -62,7 +65,7 @@ impl ReadFile {
     /// The maximum number of characters of a result, and of a line.
     pub const MAX_CHARS: usize = 40_000;
 
-    /// The size in bytes above which a text is not read, unless the program says otherwise.
+    /// The size in bytes above which a file is large, unless the program says otherwise.
     pub const MAX_FILE_BYTES: u64 = 10 << 20;
 
     /// The size in bytes above which an image is not shown: providers refuse it.
@@ -75,7 +78,7 @@ impl ReadFile {
         Self { workspace, max_file_bytes: Self::MAX_FILE_BYTES }
     }
 
-    /// Sets the size in bytes above which a file is not read.
+    /// Sets the size in bytes above which a file is large: it is not read into memory, and cannot be edited.
     #[must_use]
     pub fn with_max_file_bytes(mut self, bytes: u64) -> Self {
         self.max_file_bytes = bytes;
@@ -107,17 +110,23 @@ impl BuiltIn for ReadFile {
     }
 
     async fn run(&self, input: ReadFileInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
-        let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+        let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
         let most = self.max_file_bytes;
         blocking(move || {
             let path = folder.resolve(&input.path)?;
+            let (file, metadata) = folder.open_file(&path)?;
+            let (named, mut lines) = (display(&path), Lines::of(&input));
+            if metadata.len() > most {
+                lines.push_large(&named, BufReader::new(file))?;
+                return lines.output(&named);
+            }
             let bytes = folder.read(&path, most)?;
-            let named = display(&path);
             if let Some(media_type) = media_type(&bytes) {
                 return image(&named, media_type, &bytes);
             }
             let digest_of = bytes.clone();
-            let output = lines(&named, &TextFile::parse(&named, bytes)?.text, &input)?;
+            TextFile::parse(&named, bytes)?.text.lines().for_each(|line| lines.push(line));
+            let output = lines.output(&named)?;
             files.note(&folder, &path, &digest_of);
             Ok(output)
         })
@@ -137,38 +146,88 @@ fn image(named: &str, media_type: &str, bytes: &[u8]) -> Result<ToolOutput, Tool
     Ok(ToolOutput::from(picture(named, media_type, bytes)).with_data(data))
 }
 
-/// Returns the requested lines, as many as fit.
-fn lines(named: &str, text: &str, input: &ReadFileInput) -> Result<ToolOutput, ToolFailure> {
-    let all = text.lines().count();
-    if all == 0 {
-        return Ok(
-            ToolOutput::text(format!("{named} is empty.")).with_data(json!({ "path": named, "lines": 0 }))
-        );
+/// The requested lines of a text, as many as fit.
+struct Lines {
+    from: usize,
+    most: usize,
+    shown: String,
+    chars: usize,
+    /// The last line that is shown.
+    to: usize,
+    /// The number of lines so far.
+    all: usize,
+    is_full: bool,
+}
+
+impl Lines {
+    /// The number of bytes of a line that are kept in memory while a large file is read.
+    const LONGEST: u64 = 1 << 20;
+
+    fn of(input: &ReadFileInput) -> Self {
+        let from = input.from_line.max(1);
+        let (shown, most) = (String::new(), input.lines.max(1));
+        Self { from, most, shown, chars: 0, to: from - 1, all: 0, is_full: false }
     }
-    let from = input.from_line.max(1);
-    if from > all {
-        return Err(ToolFailure::new(format!("`{named}` has only {all} lines")));
-    }
-    let (mut shown, mut chars, mut to) = (String::new(), 0, from - 1);
-    for (number, line) in (1..).zip(text.lines()).skip(from - 1).take(input.lines.max(1)) {
-        let line = numbered(number, line, ReadFile::MAX_LINE_CHARS);
-        chars += line.chars().count();
-        if chars > ReadFile::MAX_CHARS {
-            break;
+
+    /// Takes the next line.
+    fn push(&mut self, line: &str) {
+        self.all += 1;
+        if self.all < self.from || self.all - self.from >= self.most || self.is_full {
+            return;
         }
-        shown.push_str(&line);
-        to = number;
+        let line = numbered(self.all, line, ReadFile::MAX_LINE_CHARS);
+        self.chars += line.chars().count();
+        self.is_full = self.chars > ReadFile::MAX_CHARS;
+        if !self.is_full {
+            self.shown.push_str(&line);
+            self.to = self.all;
+        }
     }
-    if (from, to) != (1, all) {
-        shown.push_str(&format!("[lines {from} to {to} of {all}"));
-        shown.push_str(&if to < all {
-            format!("; read on with from_line {}]", to + 1)
-        } else {
-            "]".to_owned()
-        });
+
+    /// Takes the lines of a large file, one by one.
+    fn push_large(&mut self, named: &str, mut file: impl BufRead) -> Result<(), ToolFailure> {
+        let mut line = Vec::new();
+        while file.by_ref().take(Self::LONGEST).read_until(b'\n', &mut line)? > 0 {
+            if !line.ends_with(b"\n") {
+                file.skip_until(b'\n')?;
+            }
+            let is_cut = line.len() as u64 == Self::LONGEST;
+            let text = match str::from_utf8(&line) {
+                Err(error) if is_cut && error.error_len().is_none() => {
+                    str::from_utf8(&line[..error.valid_up_to()])
+                }
+                text => text,
+            };
+            let Some(text) = text.ok().filter(|text| !text.contains('\0')) else {
+                return Err(ToolFailure::new(format!("`{named}` is not text in UTF-8")));
+            };
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            self.push(text.strip_suffix('\r').unwrap_or(text));
+            line.clear();
+        }
+        Ok(())
     }
-    let data = json!({ "path": named, "from_line": from, "to_line": to, "lines": all });
-    Ok(ToolOutput::text(shown).with_data(data))
+
+    fn output(mut self, named: &str) -> Result<ToolOutput, ToolFailure> {
+        let Self { from, to, all, .. } = self;
+        if all == 0 {
+            let data = json!({ "path": named, "lines": 0 });
+            return Ok(ToolOutput::text(format!("{named} is empty.")).with_data(data));
+        }
+        if from > all {
+            return Err(ToolFailure::new(format!("`{named}` has only {all} lines")));
+        }
+        if (from, to) != (1, all) {
+            self.shown.push_str(&format!("[lines {from} to {to} of {all}"));
+            self.shown.push_str(&if to < all {
+                format!("; read on with from_line {}]", to + 1)
+            } else {
+                "]".to_owned()
+            });
+        }
+        let data = json!({ "path": named, "from_line": from, "to_line": to, "lines": all });
+        Ok(ToolOutput::text(self.shown).with_data(data))
+    }
 }
 
 #[cfg(test)]

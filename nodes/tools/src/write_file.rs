@@ -109,7 +109,7 @@ impl WriteFile {
         context: &ToolContext,
         work: impl FnOnce(&Folder, &FilesRead, WriteFileInput) -> Result<T, ToolFailure> + Send + 'static,
     ) -> Result<T, ToolFailure> {
-        let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+        let (folder, files) = (self.workspace.open(context)?, FilesRead::of(context));
         blocking(move || work(&folder, &files, input)).await
     }
 }

@@ -42,6 +42,7 @@ pub use pass::{PASSES, Pass};
 pub use prepare::{History, Prepared, View, leave_out_pictures, prepare};
 pub use settings::{ContextProfile, ContextSettings, MicroKind, MicroRule};
 pub use snip::Snip;
+pub(crate) use spill::blob_path;
 pub use spill::{Blob, ResultLimits, Spill, spill};
 pub use trim::{Shown, Trim, trimmed};
 pub use window::{ContextWindow, ContextWindows, Trigger};

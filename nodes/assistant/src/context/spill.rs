@@ -22,6 +22,18 @@ impl Default for ResultLimits {
     }
 }
 
+impl ResultLimits {
+    /// Returns the most characters of one result, with room for the place of the whole text.
+    pub(crate) fn per_result(&self) -> usize {
+        self.per_result.max(LEAST)
+    }
+}
+
+/// Returns the path of a text with this digest.
+pub(crate) fn blob_path(limits: &ResultLimits, digest: &blake3::Hash) -> String {
+    format!("{}/{}.txt", limits.folder, &digest.to_hex()[..32])
+}
+
 /// A text that is too long, in two parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spill {
@@ -53,7 +65,7 @@ pub struct Blob {
 /// assert_eq!(stored.text.len(), 10_000);
 /// ```
 pub fn spill(text: String, limits: &ResultLimits) -> Spill {
-    let most = limits.per_result.max(LEAST);
+    let most = limits.per_result();
     // No text has more characters than bytes.
     let characters = if text.len() <= most { text.len() } else { text.chars().count() };
     if characters <= most {
@@ -63,8 +75,7 @@ pub fn spill(text: String, limits: &ResultLimits) -> Spill {
     // A quarter is left for the mark.
     let (begin, end) = (most / 2, most / 4);
     let from_end = text.char_indices().rev().nth(end - 1).map_or(0, |(at, _)| at);
-    let digest = blake3::hash(text.as_bytes()).to_hex();
-    let path = format!("{}/{}.txt", limits.folder, &digest[..32]);
+    let path = blob_path(limits, &blake3::hash(text.as_bytes()));
     let left_out = characters - begin - end;
     let shown = format!(
         "{}\n[{left_out} of {characters} characters are left out here. The whole text is in {path}]\n{}",

@@ -24,6 +24,7 @@ use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 mod agents;
 mod background;
 mod events;
+mod fields;
 mod guidance;
 mod hooks;
 mod inbox;
@@ -31,6 +32,7 @@ mod kill;
 mod limits;
 mod sessions;
 mod tiers;
+mod tools;
 
 /// A model that gives the same answer to every request, and counts the requests.
 struct Always {

@@ -1,16 +1,19 @@
 //! The node that decides on calls.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
-use superstep_core::node::{Ask, Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
+use superstep_core::node::{
+    Ask, Effects, FromTask, Node, NodeDescription, OnUnknown, Output, Task, TaskInfo,
+};
 use superstep_core::route::Route;
 use superstep_core::run::CancellationToken;
 use superstep_nodes::__private::{ModelCalls, ToolRunner, ToolTask, open_calls};
 use superstep_nodes::message::{Message, ToolCall};
-use superstep_nodes::tool::{Permission, PermissionMatcher, Tool, ToolError};
+use superstep_nodes::tool::{Permission, PermissionMatcher, Tool, ToolContext, ToolSession};
 
 use super::gate::now_ms;
 use super::hooks::{Heard, call_hook};
@@ -60,11 +63,11 @@ const TOO_MANY: &str =
 struct Means {
     state: Arc<AssistantState>,
     calls: ModelCalls,
-    tools: ToolTask,
+    session: ToolSession,
     effects: Effects,
     now_ms: Option<u64>,
     ask: Ask<PermissionQuestion, PermissionAnswer>,
-    session: SessionAsks,
+    asks: SessionAsks,
     info: TaskInfo,
     stop: CancellationToken,
 }
@@ -96,14 +99,14 @@ enum Found<C> {
     /// A call of a tool of the session itself.
     Session(Result<SessionCall, String>),
     /// The call makes no sense.
-    Refused(ToolError),
+    Refused(String),
 }
 
 /// The outcome for a call.
 enum Outcome {
     Decided(Decision, Vec<Grant>),
     Answered(SessionAnswer),
-    Refused(ToolError),
+    Refused(String),
 }
 
 /// The calls of the last reply, each with its position.
@@ -122,8 +125,8 @@ impl Authorize {
 
     /// Asks the tool and the hooks about a call.
     async fn check(&self, position: usize, call: &ToolCall, means: &Means) -> Result<Found<Checked>, Ended> {
-        let context = self.runner.context(&means.tools, call);
-        let (tool, check) = match self.runner.prepare(call).check(&context).await {
+        let key = format!("{position}:{}", call.id);
+        let (tool, check) = match checked(&self.runner, &means.effects, &means.session, call, key).await {
             Ok(checked) => checked,
             Err(refused) => return Ok(Found::Refused(refused)),
         };
@@ -262,7 +265,7 @@ impl Authorize {
                 }
                 Found::Session(session) => {
                     let key = format!("{position}:{}", call.id);
-                    Outcome::Answered(means.session.answer(&session, &key).await)
+                    Outcome::Answered(means.asks.answer(&session, &key).await)
                 }
                 Found::Refused(refused) => Outcome::Refused(refused),
             }
@@ -283,7 +286,7 @@ impl Authorize {
         for ((position, call), outcome) in calls.iter().zip(outcomes) {
             let id = means.calls.message_id_of(position);
             match outcome {
-                Outcome::Refused(refused) => answers.push(Message::tool_error(id, call, refused.to_string())),
+                Outcome::Refused(refused) => answers.push(Message::tool_error(id, call, refused)),
                 Outcome::Answered(answer) => {
                     answers.push(match answer.is_error {
                         true => Message::tool_error(id, call, answer.text.as_str()),
@@ -351,6 +354,25 @@ fn with_changes(mut update: AssistantStateUpdate, answer: SessionAnswer) -> Assi
     }
 }
 
+/// Asks the tool of a call whether it can be made, or returns why not. It is an effect, as the tool may look at files.
+pub(super) async fn checked(
+    runner: &ToolRunner,
+    effects: &Effects,
+    session: &ToolSession,
+    call: &ToolCall,
+    key: String,
+) -> Result<(Arc<dyn Tool>, Permission), String> {
+    let prepared = runner.prepare(call);
+    let tool = prepared.tool().map_err(|refused| refused.to_string())?;
+    let context = ToolContext::new(call, session.clone());
+    let check = || async {
+        Ok::<_, Infallible>(prepared.check(&context).await.map_err(|refused| refused.to_string()))
+    };
+    // It changes nothing, so it may be made again.
+    let Ok(checked) = effects.on_unknown(OnUnknown::Retry).run_keyed("check", key, check).await;
+    Ok((Arc::clone(tool), checked?))
+}
+
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
     type Output = Result<Output<AssistantState, AuthorizeNext>, NodeError>;
 
@@ -361,7 +383,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
         let (effects, stop): (Effects, _) = (task.extract(), self.config.interrupts.of(&info));
         let means = Means {
             ask,
-            session: SessionAsks {
+            asks: SessionAsks {
                 plan,
                 user,
                 has_person: self.config.permissions.has_person(),
@@ -371,7 +393,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
             state: Arc::clone(task.state()),
             calls: ModelCalls::of(&task).interrupted_by(stop.clone()),
             stop,
-            tools: ToolTask::of(&task),
+            session: self.runner.session(&ToolTask::of(&task)).with_notes(task.state().files.clone()),
             now_ms: now_ms(&self.config.meter_of(task.state()), &effects).await,
             effects,
         };

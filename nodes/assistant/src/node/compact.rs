@@ -6,6 +6,7 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::state::{FieldWrite, StateUpdate};
 use superstep_nodes::__private::ModelCalls;
+use superstep_nodes::compaction::Compaction;
 use superstep_nodes::message::Message;
 use superstep_nodes::model::ModelRequest;
 use superstep_nodes::node::{Compact as CompactNode, WithoutSummary};
@@ -14,8 +15,8 @@ use super::gate::now_ms;
 use super::guidance::behind_summary;
 use crate::budget::Call;
 use crate::config::AssistantConfig;
-use crate::context::trimmed;
-use crate::state::{ATTACHED, AssistantState, AssistantStateUpdate};
+use crate::context::{task_remaining, trimmed};
+use crate::state::{ATTACHED, AssistantState};
 
 /// The node that has the earlier part of the conversation summarised, as models are shown it. `turn` and `recover` decide
 /// when. An attempt that leaves the conversation unchanged counts as a failure, and so does one that the budget forbids.
@@ -53,18 +54,10 @@ impl Compact {
     }
 }
 
-/// Returns the messages that the compaction of an update does not cover.
-fn uncovered<'s>(
-    state: &'s AssistantState,
-    update: &AssistantStateUpdate,
-) -> Result<&'s [Message], NodeError> {
-    let mut made = AssistantState::default();
-    for write in update.writes().iter().filter(|write| write.field() == AssistantState::COMPACTIONS.id()) {
-        write.duplicate().map_err(NodeError::terminal)?.apply(&mut made);
-    }
-    let through = made.compactions.last().map(|compaction| &compaction.through);
-    let covered = state.messages.iter().rposition(|message| Some(message.id()) == through);
-    Ok(covered.map_or(&[], |covered| &state.messages[covered + 1..]))
+/// Returns the messages that a compaction does not cover.
+fn uncovered<'s>(state: &'s AssistantState, compaction: &Compaction) -> &'s [Message] {
+    let covered = state.messages.iter().rposition(|message| *message.id() == compaction.through);
+    covered.map_or(&[], |covered| &state.messages[covered + 1..])
 }
 
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Compact {
@@ -78,22 +71,27 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Compact {
         drop(task);
         let permit = |request: &mut ModelRequest| self.permit(&state, &calls, now_ms, request);
         let update = self.node.visit(&state, &calls, &permit).await?.unwrap_or_default();
-        let has_compacted =
-            update.writes().iter().any(|write| write.field() == AssistantState::COMPACTIONS.id());
-        let mut attempts = state.auto_compact;
-        match has_compacted {
-            true => attempts.succeeded(state.turn_count),
-            false => attempts.failed(state.turn_count),
+        let mut made = AssistantState::default();
+        for write in update.writes().iter().filter(|write| write.field() == AssistantState::COMPACTIONS.id())
+        {
+            write.duplicate().map_err(NodeError::terminal)?.apply(&mut made);
         }
-        let update = match has_compacted {
-            true => {
-                let (id, shown) = (format!("{}{ATTACHED}", info.place()), uncovered(&state, &update)?);
+        let (mut attempts, mut left) = (state.auto_compact, state.task_remaining);
+        let update = match made.compactions.last() {
+            Some(compaction) => {
+                attempts.succeeded(state.turn_count);
+                left = left.map(|left| task_remaining(left, compaction));
+                let (id, shown) = (format!("{}{ATTACHED}", info.place()), uncovered(&state, compaction));
                 let (messages, attached) = behind_summary(&self.config, &state, shown, &effects, id).await?;
                 update.attachments(messages).attached(attached)
             }
-            false => update,
+            None => {
+                attempts.failed(state.turn_count);
+                update
+            }
         };
-        Ok(Output { update: Some(update.auto_compact(attempts).set_failure(None)), route: () })
+        let update = update.auto_compact(attempts).set_task_remaining(left).set_failure(None);
+        Ok(Output { update: Some(update), route: () })
     }
 
     fn describe(&self, node: &mut NodeDescription) {
@@ -101,6 +99,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Compact {
         node.writes_field(AssistantState::AUTO_COMPACT.id());
         node.writes_field(AssistantState::ATTACHMENTS.id());
         node.writes_field(AssistantState::ATTACHED.id());
+        node.writes_field(AssistantState::TASK_REMAINING.id());
         node.writes_field(AssistantState::FAILURE.id());
     }
 }

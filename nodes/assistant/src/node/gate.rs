@@ -65,7 +65,12 @@ impl Gate {
             let mut recovery = state.recovery.clone();
             recovery.after_message();
             turn_count = 0;
-            update = update.set_began_ms(now_ms).recovery(recovery).turn_count(turn_count).objections(0);
+            update = update
+                .set_began_ms(now_ms)
+                .recovery(recovery)
+                .turn_count(turn_count)
+                .objections(0)
+                .set_task_remaining(self.config.task_budget);
         }
         if state.request.is_some() {
             update = update.set_request(None);
@@ -204,6 +209,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         node.writes_field(AssistantState::TURN_COUNT.id());
         node.writes_field(AssistantState::RECOVERY.id());
         node.writes_field(AssistantState::OBJECTIONS.id());
+        node.writes_field(AssistantState::TASK_REMAINING.id());
         node.writes_field(AssistantState::FAILURE.id());
         node.writes_field(AssistantState::TRANSITION.id());
         node.writes_field(AssistantState::EXIT.id());

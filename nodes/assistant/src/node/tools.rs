@@ -8,7 +8,7 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Tas
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ToolRunner, ToolTask, open_calls};
 use superstep_nodes::message::{Message, ToolCall};
-use superstep_nodes::tool::{ToolEffect, ToolOutcome};
+use superstep_nodes::tool::{ToolEffect, ToolNotes, ToolOutcome};
 
 use super::coverage::Coverage;
 use super::turn::STOPPED;
@@ -63,15 +63,17 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         let changing = calls.iter().filter(|(_, prepared, _)| prepared.effect() != ToolEffect::ReadOnly);
         let changing: Vec<_> = changing.map(|(.., call)| call).collect();
         let before = coverage.begin(&state, &changing).await?;
-        let mut running = self.runner.begin(&visit).interrupted_by(&stop);
+        let session = self.runner.session(&visit).with_notes(state.files.clone());
+        let mut running = self.runner.begin_in(session, &visit).interrupted_by(&stop);
         for (position, prepared, call) in calls {
             // Models give two calls of one message the same id; the position tells them apart.
             let key = format!("{position}:{}", call.id);
             running.hand_in(visit.message_id_of(position), call, prepared, key);
         }
-        let (mut answers, mut is_stopped) = (Vec::new(), false);
+        let (mut answers, mut notes, mut is_stopped) = (Vec::new(), ToolNotes::new(), false);
         while let Some(answer) = running.next().await {
             is_stopped |= answer.outcome == ToolOutcome::Cancelled;
+            notes.extend(answer.notes);
             answers.push(Message::from(answer.message));
         }
         let refused = |calls: &[(usize, ToolCall)], reason: &str| -> Vec<Message> {
@@ -84,7 +86,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         if is_stopped {
             answers.extend(refused(&delegated, STOPPED));
         }
-        let update = AssistantState::update().messages(answers).allowed(Vec::new());
+        let update = AssistantState::update().messages(answers).files(notes).allowed(Vec::new());
         let update = coverage.end(&state, before, update).await?;
         if !is_stopped {
             let route = if delegated.is_empty() { ToolsNext::Gate } else { ToolsNext::Delegate };
@@ -97,6 +99,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
+        node.writes_field(AssistantState::FILES.id());
         node.writes_field(AssistantState::ALLOWED.id());
         node.writes_field(AssistantState::SNAPSHOT.id());
         node.writes_field(AssistantState::CHANGES.id());

@@ -2,27 +2,31 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::route::Route;
-use superstep_nodes::__private::{ModelCalls, ToolRunner, skipped};
+use superstep_nodes::__private::{Answer, ModelCalls, ToolRunner, ToolTask, skipped};
 use superstep_nodes::message::Message;
 use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
-use superstep_nodes::tool::ToolSpec;
+use superstep_nodes::tool::{ToolNotes, ToolOutcome, ToolSpec};
 
 use super::blobs::store;
+use super::early::Early;
 use super::gate::now_ms;
+use super::tool_summary::summary;
 use crate::budget::{Call, Exceeded};
-use crate::config::AssistantConfig;
+use crate::config::{AssistantConfig, Speed};
 use crate::context::{Anchor, AutoDecision, Snip, prepare};
-use crate::exit::{Exit, Transition};
+use crate::exit::{Exit, Resource, Transition};
 use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
 
 /// The node that calls the model for the next step of the work.
 pub(crate) struct Turn {
     config: Arc<AssistantConfig>,
+    runner: ToolRunner,
     tools: Vec<ToolSpec>,
 }
 
@@ -49,7 +53,7 @@ pub(super) const STOPPED: &str = "Not run: the user stopped the turn.";
 
 impl Turn {
     pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
-        Self { config: Arc::clone(config), tools: runner.specs() }
+        Self { config: Arc::clone(config), runner: runner.clone(), tools: runner.specs() }
     }
 
     /// Makes the request without its messages.
@@ -66,17 +70,25 @@ impl Turn {
         &self,
         state: &AssistantState,
         calls: &ModelCalls,
+        early: &Early,
         now_ms: Option<u64>,
     ) -> Result<Output<AssistantState, TurnNext>, NodeError> {
         let mut request = self.request(state);
         let overhead = self.config.context.counter.request(&request);
         let history = state.history(overhead);
         let prepared = prepare(&history, self.config.window(state), &self.config.context);
+        if state.task_remaining.is_some_and(|left| prepared.tokens >= left) {
+            return Ok(ended(Exit::BudgetExceeded(Resource::Tokens)));
+        }
         match prepared.auto {
             AutoDecision::Send | AutoDecision::UnknownWindow => {}
             AutoDecision::Compact => return Ok(Output { update: None, route: TurnNext::Compact }),
             AutoDecision::Block => return Ok(ended(Exit::BlockingLimit)),
         }
+        // With a limit it has to be known what the summary costs.
+        let is_limited = !self.config.meter_of(state).limits().is_none();
+        let summary = || summary(&self.config, state, calls, now_ms);
+        let paid = if is_limited { summary().await? } else { None };
         let model = self.config.model_of(state.recovery.switched_model);
         let max_output = request.settings.max_output_tokens;
         let call = Call { model: model.name(), input_tokens: prepared.tokens, max_output };
@@ -90,12 +102,25 @@ impl Turn {
         }
         store(&self.config, calls, prepared.blobs).await?;
         request.messages = prepared.view.into_conversation();
-        let answered = calls.try_ask(model, request, calls.message_id()).await?;
-        let update = update.ledger(calls.made());
+        let answered = async {
+            match self.config.speed {
+                Speed::StreamTools => {
+                    early.calls(&self.config, &self.runner).ask(calls, model, request).await
+                }
+                Speed::Whole | Speed::Stream => {
+                    let answered = calls.try_ask(model, request, calls.message_id()).await?;
+                    Ok(answered.map(|reply| (reply, Vec::new())))
+                }
+            }
+        };
+        let summary = async { if is_limited { Ok(paid) } else { summary().await } };
+        let (answered, summary) = try_join(answered, summary).await?;
+        let update = update.set_tool_summary(summary);
+        let update = update.ledger(calls.made()).decisions(early.decisions());
         let (update, route) = match answered {
-            Ok(reply) => {
+            Ok((reply, answers)) => {
                 let anchor = Anchor::new(calls.message_id(), &reply.usage, prepared.records);
-                self.replied(state, calls, reply, update.set_anchor(anchor))
+                self.replied(state, calls, reply, answers, update.set_anchor(anchor))
             }
             Err(error) => {
                 let learnt = state.windows.learn(model.name(), &error.failure());
@@ -106,12 +131,13 @@ impl Turn {
         Ok(Output { update: Some(update), route })
     }
 
-    /// Takes a reply.
+    /// Takes a reply, and the answers to its first calls.
     fn replied(
         &self,
         state: &AssistantState,
         calls: &ModelCalls,
         reply: ModelReply,
+        early: Vec<Answer>,
         update: AssistantStateUpdate,
     ) -> (AssistantStateUpdate, TurnNext) {
         let (stop, is_paused) = (reply.stop.clone(), reply.is_paused());
@@ -122,11 +148,20 @@ impl Turn {
             return (update.set_failure(Some(failure)), TurnNext::Failed);
         }
         let update = update.turn_count(state.turn_count.saturating_add(1));
-        if stop == StopReason::Interrupted {
-            let answers = skipped(&said, 0, STOPPED, |position| calls.message_id_of(position));
-            let update =
-                update.messages(std::iter::once(said.into()).chain(answers).collect::<Vec<Message>>());
-            return (update.set_exit(Some(Exit::AbortedStreaming)), TurnNext::Stopped);
+        let is_stopped = early.iter().any(|answer| answer.outcome == ToolOutcome::Cancelled);
+        let notes: ToolNotes = early.iter().flat_map(|answer| answer.notes.clone()).collect();
+        let update = update.files(notes);
+        let exit = match stop {
+            StopReason::Interrupted => Some(Exit::AbortedStreaming),
+            _ => is_stopped.then_some(Exit::AbortedTools),
+        };
+        let rest =
+            exit.map(|_| skipped(&said, early.len(), STOPPED, |position| calls.message_id_of(position)));
+        let early = early.into_iter().map(|answer| Message::from(answer.message));
+        let answers: Vec<_> = early.chain(rest.into_iter().flatten()).collect();
+        if exit.is_some() {
+            let update = update.messages([vec![said.into()], answers].concat()).set_exit(exit);
+            return (update, TurnNext::Stopped);
         }
         let mut recovery = state.recovery.clone();
         recovery.after_reply();
@@ -136,7 +171,7 @@ impl Turn {
             (false, false) => TurnNext::Calls,
             (false, true) => TurnNext::Done,
         };
-        let update = update.messages([Message::from(said)]);
+        let update = update.messages([vec![said.into()], answers].concat());
         match route {
             TurnNext::Again => (update.set_transition(Some(Transition::Paused)), route),
             _ => (update, route),
@@ -166,10 +201,13 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
     async fn call(&self, task: Task<AssistantState, C>) -> Self::Output {
         let state = Arc::clone(task.state());
         let info: TaskInfo = task.extract();
-        let calls = ModelCalls::of(&task).interrupted_by(self.config.interrupts.of(&info));
+        let stop = self.config.interrupts.of(&info);
+        let early = Early::new(&state, ToolTask::of(&task), task.extract(), &stop);
+        let calls = ModelCalls::of(&task).interrupted_by(stop);
+        let calls = if self.config.speed == Speed::Whole { calls.in_one_piece() } else { calls };
         let now_ms = now_ms(&self.config.meter_of(&state), &task.extract()).await;
         drop(task);
-        let output = self.visit(&state, &calls, now_ms).await?;
+        let output = self.visit(&state, &calls, &early, now_ms).await?;
         if output.route == TurnNext::Stopped {
             self.config.interrupts.end(&info);
         }
@@ -180,6 +218,9 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
         <Effects as FromTask<AssistantState, C>>::describe(node, 0);
         node.writes_field(AssistantState::MESSAGES.id());
         node.writes_field(AssistantState::LEDGER.id());
+        node.writes_field(AssistantState::DECISIONS.id());
+        node.writes_field(AssistantState::FILES.id());
+        node.writes_field(AssistantState::TOOL_SUMMARY.id());
         node.writes_field(AssistantState::WINDOWS.id());
         node.writes_field(AssistantState::ANCHOR.id());
         node.writes_field(AssistantState::COMPACTIONS.id());

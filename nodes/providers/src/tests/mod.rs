@@ -1,6 +1,7 @@
 //! The clients of all protocols against a server that is as strict as the providers are.
 
 mod addresses;
+mod assistant;
 mod broken_turns;
 mod clients;
 mod conversations;

@@ -42,20 +42,32 @@ async fn a_long_text_ends_at_a_line_and_says_where_to_read_on() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_refused_and_too_much_of_it_too() {
-    let session = Session::of(
-        superstep_nodes::tool::ToolRegistry::new()
-            .with(ReadFile::new(Workspace::of_session()).with_max_file_bytes(10))
-            .unwrap(),
-        &[("large", "12345678901"), ("fits", "1234567890")],
-    );
+async fn s2_058_of_a_large_file_the_requested_lines_are_read() {
+    let tool = ReadFile::new(Workspace::of_session()).with_max_file_bytes(10);
+    let tools = crate::workspace(Workspace::of_session()).without("read_file").with(tool).unwrap();
+    let long = format!("{}ä\nlast", "x".repeat((1 << 20) - 1));
+    let session = Session::of(tools, &[("large", "one\r\ntwo\n\nfour"), ("long", &long)]);
+    let read = session.done("read_file", json!({ "path": "large" })).await;
+    assert_eq!(read, "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n");
+    let read = session.done("read_file", json!({ "path": "large", "from_line": 2, "lines": 1 })).await;
+    assert_eq!(read, "     2\ttwo\n[lines 2 to 2 of 4; read on with from_line 3]");
+    // A line that ends the buffer in the middle of a letter.
+    let read = session.done("read_file", json!({ "path": "long", "from_line": 2 })).await;
+    assert_eq!(read, "     2\tlast\n[lines 2 to 2 of 2]");
+    let (_, said) = session.refused("edit_file", json!({ "path": "large", "old": "one", "new": "1" })).await;
+    assert!(said.contains("was not read yet"), "{said}");
+    session.put("binary", b"\x7fELF\0 and a long tail");
+    let (_, said) = session.refused("read_file", json!({ "path": "binary" })).await;
+    assert!(said.ends_with("`binary` is not text in UTF-8"), "{said}");
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_refused() {
+    let session = Session::with(&[]);
     session.put("binary", b"\x7fELF\0");
     let (outcome, said) = session.refused("read_file", json!({ "path": "binary" })).await;
     assert_eq!(outcome, ToolOutcome::Error);
     assert!(said.ends_with("`binary` is not text in UTF-8; it has 5 bytes"), "{said}");
-    let (_, said) = session.refused("read_file", json!({ "path": "large" })).await;
-    assert!(said.ends_with("`large` has 11 bytes, and more than 10 are not read"), "{said}");
-    session.done("read_file", json!({ "path": "fits" })).await;
     let (_, said) = session.refused("read_file", json!({ "path": "." })).await;
     assert!(said.ends_with("is a folder"), "{said}");
     let (_, said) = session.refused("read_file", json!({ "path": "none" })).await;

@@ -9,11 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use superstep_nodes::tool::{
-    InvalidInput, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
+    InvalidInput, LongResults, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
 };
 
 use super::command_line::CommandLine;
 use super::confinement::{Confinement, Network, ProcessLimits, Sandbox};
+use super::output::Output;
 use super::process::{Order, in_words};
 use super::runner::{CommandRunner, Ssh};
 use super::worker::{End, Report, run};
@@ -38,6 +39,9 @@ use crate::text_file::shortened;
 ///
 /// The processes of a command are killed when it ends, when its time is over, when its call is cancelled, and when the
 /// program is gone; but when the program is gone, processes that have left its process group continue.
+///
+/// A long output is shown in short. If the session has a place for [long results](superstep_nodes::tool::LongResults), the
+/// whole output is stored there, up to 256 MiB.
 ///
 /// Of the environment it has `PATH`, `LANG`, and what the program [adds](Self::variable); `HOME` and `TMPDIR` are the
 /// temporary folder.
@@ -244,6 +248,7 @@ impl BuiltIn for Bash {
 
     async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
         let (tool, time, stop) = (self.clone(), self.time_of(&input), context.cancellation().clone());
+        let place = context.long_results().cloned();
         if let CommandRunner::Ssh(ssh) = self.runner.clone() {
             return blocking(move || {
                 let command = ssh.command(&input.command, tool.variables.iter(), time);
@@ -253,7 +258,8 @@ impl BuiltIn for Bash {
                     Confinement { readable: Vec::new(), writable: Vec::new(), network: Network::Allowed };
                 let (sandbox, limits) = (Sandbox::None, ProcessLimits::default());
                 let order = Order { command, folder, environment, confinement, sandbox, limits };
-                told(run(&order, time, &stop)?, time, Some(&ssh))
+                let report = run(&order, time, &stop, Output::new(place.as_deref()))?;
+                told(report, time, Some(&ssh), place.as_deref())
             })
             .await;
         }
@@ -266,7 +272,8 @@ impl BuiltIn for Bash {
             let confinement = Confinement { readable: tool.readable, writable, network: tool.network };
             let (sandbox, limits) = (tool.sandbox, tool.limits);
             let order = Order { command: input.command, folder, environment, confinement, sandbox, limits };
-            told(run(&order, time, &stop)?, time, None)
+            let report = run(&order, time, &stop, Output::new(place.as_deref()))?;
+            told(report, time, None, place.as_deref())
         })
         .await
     }
@@ -275,10 +282,15 @@ impl BuiltIn for Bash {
 built_in!(Bash);
 
 /// Returns the result of a command for the model. `ssh` is the machine that it ran on, if it is another.
-fn told(report: Report, time: Duration, ssh: Option<&Ssh>) -> Result<ToolOutput, ToolFailure> {
+fn told(
+    report: Report,
+    time: Duration,
+    ssh: Option<&Ssh>,
+    place: Option<&dyn LongResults>,
+) -> Result<ToolOutput, ToolFailure> {
     let Report { end, output, goes_on } = report;
     let (mut bytes, missing) = (output.bytes(), output.missing());
-    let mut text = output.into_text();
+    let mut text = output.into_text(place);
     if let Some(ssh) = ssh {
         let exit_code = if let End::ByItself(status) = end { status.code() } else { None };
         let all = text.len();

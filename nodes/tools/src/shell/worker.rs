@@ -34,11 +34,16 @@ pub(super) enum End {
     Stopped,
 }
 
-/// Runs a command until it ends or this time is over.
-pub(super) fn run(order: &Order, time: Duration, stop: &CancellationToken) -> Result<Report, StartError> {
+/// Runs a command until it ends or this time is over. What it prints is added to this output.
+pub(super) fn run(
+    order: &Order,
+    time: Duration,
+    stop: &CancellationToken,
+    output: Output,
+) -> Result<Report, StartError> {
     let until = Instant::now() + time;
     let (mut processes, pipe) = order.start()?;
-    let (output, is_read) = listen(pipe)?;
+    let (output, is_read) = listen(pipe, output)?;
     let mut pause = LOOKS.0;
     let reason = loop {
         if processes.has_ended()? {
@@ -61,8 +66,8 @@ pub(super) fn run(order: &Order, time: Duration, stop: &CancellationToken) -> Re
 }
 
 /// Reads a pipe on a thread of its own, and reports its end.
-fn listen(mut pipe: PipeReader) -> std::io::Result<(Arc<Mutex<Output>>, mpsc::Receiver<()>)> {
-    let output = Arc::<Mutex<Output>>::default();
+fn listen(mut pipe: PipeReader, output: Output) -> std::io::Result<(Arc<Mutex<Output>>, mpsc::Receiver<()>)> {
+    let output = Arc::new(Mutex::new(output));
     let (read, is_read) = mpsc::channel();
     let kept = Arc::clone(&output);
     std::thread::Builder::new().name("superstep-bash-output".into()).spawn(move || {
