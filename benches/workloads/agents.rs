@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::{Map, json};
-use superstep::graphs::{AssistantConfig, AssistantState, assistant};
 use superstep::nodes::assistant::agents::{AgentKind, AgentTool};
 use superstep::nodes::assistant::permission::{Permissions, RuleKind, RulePlace, RuleSource};
+use superstep::nodes::assistant::{AssistantConfig, AssistantState, assistant};
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest};
 use superstep::prelude::*;

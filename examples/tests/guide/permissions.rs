@@ -1,14 +1,15 @@
 //! Snippets of `docs/permissions.md`.
 
-use serde_json::json;
 use superstep::nodes::assistant::permission::{
     PermissionAnswer, PermissionMode, PermissionQuestion, Permissions, RuleKind, RulePlace, RuleSource,
     Verdict,
 };
 use superstep::nodes::assistant::{AssistantConfig, AssistantState, assistant};
-use superstep::nodes::model::Scripted;
 use superstep::nodes::tools::{self, Workspace};
 use superstep::prelude::*;
+
+use serde_json::json;
+use superstep::nodes::model::Scripted;
 
 fn permissions() -> Result<Permissions, Box<dyn std::error::Error>> {
     let user = |rule: &str| rule.parse().map(|rule| RulePlace::new(rule, RuleSource::User));

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use serde_json::json;
 use superstep::nodes::assistant::inbox::{Inbox, InboxMessage};
 use superstep::nodes::assistant::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 use superstep::nodes::assistant::rewind::{Rewind, redo};
@@ -11,9 +10,11 @@ use superstep::nodes::assistant::{
     AssistantConfig, AssistantEvent, AssistantState, CutOffAnswer, CutOffCall, Session, SessionSummary,
     Transcript, assistant,
 };
-use superstep::nodes::model::Scripted;
 use superstep::nodes::tools::{self, Workspace};
 use superstep::prelude::*;
+
+use serde_json::json;
+use superstep::nodes::model::Scripted;
 
 #[tokio::test]
 async fn a_session_has_a_title_events_and_a_transcript() -> super::Result {

@@ -1,14 +1,15 @@
 //! Snippets of `docs/sub-agents.md`.
 
-use serde_json::json;
 use superstep::nodes::assistant::agents::AgentKind;
 use superstep::nodes::assistant::budget::Limits;
 use superstep::nodes::assistant::inbox::Inbox;
 use superstep::nodes::assistant::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 use superstep::nodes::assistant::{AssistantConfig, AssistantState, BackgroundAgents, assistant};
-use superstep::nodes::model::Scripted;
 use superstep::nodes::tools::{self, Workspace};
 use superstep::prelude::*;
+
+use serde_json::json;
+use superstep::nodes::model::Scripted;
 
 #[tokio::test]
 async fn agents_of_two_kinds_have_fewer_tools_than_their_session() -> super::Result {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep_nodes::message::ToolCall;
-use superstep_nodes::tool::{Tool, ToolEffect, TypedTool};
+use superstep_nodes::tool::{Tool, TypedTool};
 
 use crate::permission::PermissionMode;
 
@@ -177,7 +177,8 @@ fn parsed<I: DeserializeOwned>(input: &Value) -> Result<I, String> {
 fn tool<I: DeserializeOwned + JsonSchema + Send + 'static>(tool: SessionTool, prompt: &str) -> Arc<dyn Tool> {
     let run =
         move |_: I| async move { Err::<String, _>(format!("`{}` is answered by the session", tool.name())) };
-    Arc::new(TypedTool::new(tool.name(), prompt, run).with_effect(ToolEffect::ReadOnly))
+    // It does not count as read-only, so no call of it begins before `authorize` sees it.
+    Arc::new(TypedTool::new(tool.name(), prompt, run))
 }
 
 /// Writes a list of tasks, one in each line.

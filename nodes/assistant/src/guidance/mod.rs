@@ -2,10 +2,10 @@
 //!
 //! | files | of the project | of the user | shown |
 //! |---|---|---|---|
-//! | instructions | `AGENTS.md`, else `CLAUDE.md`, in each folder from the root to the workspace | the same | at the first message |
+//! | instructions | `AGENTS.md`, else `CLAUDE.md`, from the root to the workspace | the same | at the first message |
 //! | nested instructions | the same below the workspace | – | when a tool touches a file below their folder |
 //! | memory | `.superstep/memory/*.md` | – | an index, and the files that a message of the user is about |
-//! | skills | `.superstep/skills/*/SKILL.md`, `.claude/skills/*/SKILL.md` | `skills/*/SKILL.md` | name and description; the rest by the tool `use_skill` |
+//! | skills | `SKILL.md` in folders of `.superstep/skills` and `.claude/skills` | of `skills` | name and description |
 //! | commands | `.superstep/commands/*.md` | `commands/*.md` | when the user's message begins with `/name` |
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! compact ▶ all again, the list of tasks, the plan, files last edited ──▶ messages behind the summary
 //! ```
 //!
-//! Files are read by an effect. These messages have the user's role; they say that the user did not write them, and
+//! The tool `use_skill` reads the text of a skill. Files are read by an effect. These messages have the user's role; they say that the user did not write them, and
 //! which file each text comes from. They permit nothing: rules and hooks are settings, in another module. Links that
 //! lead out of the folder of the project, or out of the user's, are not followed, and long files are cut.
 

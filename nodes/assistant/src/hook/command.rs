@@ -18,11 +18,12 @@ use crate::permission::Verdict;
 ///
 /// The command gets the event as JSON in one line on its standard input, with `"event": "before_call"` or
 /// `"event": "stop"`, and the members of [`CallEvent`] or [`EndEvent`]. It answers by its exit code, and if that is 0 it
-/// may print one JSON object and nothing else: `{ "decision": "allow", "reason": "…" }`, with `allow`, `ask`, `deny` or `stop`.
+/// may print one JSON object and nothing else: `{ "decision": "allow", "reason": "…" }`. The decisions are `allow`,
+/// `ask`, `deny` and `stop`.
 ///
 /// | exit code | before a call | before a run ends |
 /// |---|---|---|
-/// | 0 | no opinion, or the decision | the run may end; `ask` and `deny` object, `stop` ends it without success |
+/// | 0 | no opinion, or the decision | the run may end; `ask` and `deny` object, `stop` ends it |
 /// | 2 | denies; the output is the reason | objects; the output is the reason |
 /// | other | failed: consent is asked for | objects; the output is the reason |
 ///

@@ -2,7 +2,7 @@
 //!
 //! | point | hook | may |
 //! |---|---|---|
-//! | before a call | [`CallHook`] | allow, ask or deny it, as layer 3 of the [permissions](crate::permission); end the run |
+//! | before a call | [`CallHook`] | allow, ask or deny it, as layer 3 of [permissions](crate::permission); end the run |
 //! | before a run ends with a response | [`StopHook`] | object, so that the work continues; end the run |
 //!
 //! ```text

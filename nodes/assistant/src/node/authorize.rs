@@ -63,11 +63,11 @@ const TOO_MANY: &str =
 struct Means {
     state: Arc<AssistantState>,
     calls: ModelCalls,
-    session: ToolSession,
+    tools: ToolSession,
     effects: Effects,
     now_ms: Option<u64>,
     ask: Ask<PermissionQuestion, PermissionAnswer>,
-    asks: SessionAsks,
+    session: SessionAsks,
     info: TaskInfo,
     stop: CancellationToken,
 }
@@ -126,7 +126,7 @@ impl Authorize {
     /// Asks the tool and the hooks about a call.
     async fn check(&self, position: usize, call: &ToolCall, means: &Means) -> Result<Found<Checked>, Ended> {
         let key = format!("{position}:{}", call.id);
-        let (tool, check) = match checked(&self.runner, &means.effects, &means.session, call, key).await {
+        let (tool, check) = match checked(&self.runner, &means.effects, &means.tools, call, key).await {
             Ok(checked) => checked,
             Err(refused) => return Ok(Found::Refused(refused)),
         };
@@ -265,7 +265,7 @@ impl Authorize {
                 }
                 Found::Session(session) => {
                     let key = format!("{position}:{}", call.id);
-                    Outcome::Answered(means.asks.answer(&session, &key).await)
+                    Outcome::Answered(means.session.answer(&session, &key).await)
                 }
                 Found::Refused(refused) => Outcome::Refused(refused),
             }
@@ -340,20 +340,6 @@ impl Authorize {
     }
 }
 
-/// Writes the changes of the state that an answer brings.
-fn with_changes(mut update: AssistantStateUpdate, answer: SessionAnswer) -> AssistantStateUpdate {
-    if let Some(todo) = answer.todo {
-        update = update.todo(todo);
-    }
-    if let Some(plan) = answer.plan {
-        update = update.set_plan(Some(plan));
-    }
-    match answer.mode {
-        Some(mode) => update.mode(mode),
-        None => update,
-    }
-}
-
 /// Asks the tool of a call whether it can be made, or returns why not. It is an effect, as the tool may look at files.
 pub(super) async fn checked(
     runner: &ToolRunner,
@@ -373,6 +359,20 @@ pub(super) async fn checked(
     Ok((Arc::clone(tool), checked?))
 }
 
+/// Writes the changes of the state that an answer brings.
+fn with_changes(mut update: AssistantStateUpdate, answer: SessionAnswer) -> AssistantStateUpdate {
+    if let Some(todo) = answer.todo {
+        update = update.todo(todo);
+    }
+    if let Some(plan) = answer.plan {
+        update = update.set_plan(Some(plan));
+    }
+    match answer.mode {
+        Some(mode) => update.mode(mode),
+        None => update,
+    }
+}
+
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
     type Output = Result<Output<AssistantState, AuthorizeNext>, NodeError>;
 
@@ -383,7 +383,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
         let (effects, stop): (Effects, _) = (task.extract(), self.config.interrupts.of(&info));
         let means = Means {
             ask,
-            asks: SessionAsks {
+            session: SessionAsks {
                 plan,
                 user,
                 has_person: self.config.permissions.has_person(),
@@ -393,7 +393,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
             state: Arc::clone(task.state()),
             calls: ModelCalls::of(&task).interrupted_by(stop.clone()),
             stop,
-            session: self.runner.session(&ToolTask::of(&task)).with_notes(task.state().files.clone()),
+            tools: self.runner.session(&ToolTask::of(&task)).with_notes(task.state().files.clone()),
             now_ms: now_ms(&self.config.meter_of(task.state()), &effects).await,
             effects,
         };

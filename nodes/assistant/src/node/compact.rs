@@ -97,9 +97,9 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Compact {
     fn describe(&self, node: &mut NodeDescription) {
         <CompactNode<AssistantState> as Node<AssistantState, C>>::describe(&self.node, node);
         node.writes_field(AssistantState::AUTO_COMPACT.id());
+        node.writes_field(AssistantState::TASK_REMAINING.id());
         node.writes_field(AssistantState::ATTACHMENTS.id());
         node.writes_field(AssistantState::ATTACHED.id());
-        node.writes_field(AssistantState::TASK_REMAINING.id());
         node.writes_field(AssistantState::FAILURE.id());
     }
 }

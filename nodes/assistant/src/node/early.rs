@@ -65,8 +65,10 @@ impl Early {
         call: &ToolCall,
         session: ToolSession,
     ) -> Option<Decision> {
-        let is_agent = config.agent_tool().is_some_and(|agents| agents.delegation(position, call).is_some());
-        if is_agent || config.session_tool(&call.name).is_some() {
+        if config.session_tool(&call.name).is_some() {
+            return None;
+        }
+        if config.agent_tool().is_some_and(|agents| agents.delegation(position, call).is_some()) {
             return None;
         }
         // A reply that is asked for again may give the same id to another call.

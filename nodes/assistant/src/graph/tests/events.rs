@@ -353,6 +353,8 @@ async fn s2_004_005_a_round_passes_the_same_nodes_until_the_model_asks_for_no_to
             nodes.push(node.to_string());
         }
     }
+    // The input of the run is the task of a node, too.
+    nodes.retain(|node| node != "__start__");
     let round = ["gate", "turn", "authorize", "tools"];
     assert_eq!(nodes, [&round[..], &round[..], &["gate", "turn", "finish"]].concat());
 }

@@ -1,0 +1,138 @@
+//! The arrows between modules: each module of a package names only those below it.
+
+use super::{code, files, is_workspace, report, words};
+
+/// The modules that each module of graph-core may name. Leaves first; `state` and `reducer` depend on each other.
+const ARROWS: [(&str, &[&str]); 13] = [
+    ("error", &[]),
+    ("id", &[]),
+    ("nonprinting", &[]),
+    ("route", &[]),
+    // `node` for one bound: a node may return every update.
+    ("state", &["id", "reducer", "node"]),
+    ("reducer", &["state"]),
+    ("checkpoint", &["error", "id", "state"]),
+    ("store", &["error", "state"]),
+    ("node", &["checkpoint", "error", "id", "route", "state", "store"]),
+    ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
+    ("engine", &["checkpoint", "graph", "id", "node", "state"]),
+    ("testing", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "run", "state", "store"]),
+    ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "state", "store"]),
+];
+
+/// The modules that each module of nodes may name: the loop of an agent is above its permissions and its context, and
+/// these are above models and tools. `prompt` and `verification` depend on each other.
+const ARROWS_OF_NODES: [(&str, &[&str]); 9] = [
+    ("message", &[]),
+    ("text", &[]),
+    ("tool", &["message", "text"]),
+    ("model", &["message", "text", "tool"]),
+    ("prompt", &["message", "model", "text", "verification"]),
+    ("verification", &["message", "model", "prompt", "text"]),
+    ("compaction", &["message", "model", "prompt", "text"]),
+    ("node", &["compaction", "message", "model", "prompt", "text", "tool", "verification"]),
+    ("graphs", &["compaction", "message", "model", "node", "prompt", "tool", "verification"]),
+];
+
+/// The same for the assistant. `config` and `state` name the types of the modules below the loop.
+const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
+    ("exit", &[]),
+    ("budget", &["exit"]),
+    ("recovery", &["exit"]),
+    ("context", &[]),
+    ("permission", &[]),
+    ("snapshot", &[]),
+    ("inbox", &[]),
+    ("interrupts", &[]),
+    ("agents", &["budget", "exit", "permission"]),
+    ("guidance", &[]),
+    ("hook", &["exit", "permission"]),
+    ("plan", &["permission"]),
+    ("settings", &["guidance", "hook", "permission"]),
+    (
+        "state",
+        &["agents", "budget", "context", "exit", "guidance", "permission", "plan", "recovery", "snapshot"],
+    ),
+    ("event", &["exit", "permission", "state"]),
+    ("session", &["state"]),
+    ("transcript", &["state"]),
+    (
+        "config",
+        &[
+            "agents",
+            "budget",
+            "context",
+            "guidance",
+            "hook",
+            "inbox",
+            "interrupts",
+            "permission",
+            "plan",
+            "recovery",
+            "snapshot",
+            "state",
+        ],
+    ),
+    (
+        "node",
+        &[
+            "agents",
+            "budget",
+            "config",
+            "context",
+            "exit",
+            "guidance",
+            "hook",
+            "inbox",
+            "interrupts",
+            "permission",
+            "plan",
+            "recovery",
+            "snapshot",
+            "state",
+        ],
+    ),
+    ("domain", &["config", "hook", "permission"]),
+    ("profile", &["config", "context", "permission"]),
+    ("graph", &["agents", "budget", "config", "node", "state"]),
+    ("background", &["agents", "config", "graph", "inbox", "state"]),
+    ("rewind", &["node", "snapshot", "state"]),
+    ("unknown", &["node", "rewind", "snapshot", "state"]),
+];
+
+#[test]
+fn modules_of_the_core_depend_one_way() {
+    modules_depend_one_way("graph-core/src", &ARROWS);
+}
+
+#[test]
+fn s2_026_modules_of_the_agent_packages_depend_one_way() {
+    modules_depend_one_way("nodes/src", &ARROWS_OF_NODES);
+    modules_depend_one_way("nodes/assistant/src", &ARROWS_OF_THE_ASSISTANT);
+}
+
+/// Checks that each module of a folder names only modules that it may name.
+fn modules_depend_one_way(folder: &str, arrows: &[(&str, &[&str])]) {
+    if !is_workspace() {
+        return;
+    }
+    let mut broken = Vec::new();
+    for (module, allowed) in arrows {
+        let sources = files(folder, ".rs").into_iter().filter(|path| {
+            let inside = path.strip_prefix(folder).unwrap_or_default().trim_start_matches('/');
+            inside == format!("{module}.rs") || inside.starts_with(&format!("{module}/"))
+        });
+        for path in sources.filter(|path| !path.ends_with("/tests.rs") && !path.contains("/tests/")) {
+            for line in code(&path) {
+                for (_, named) in line.match_indices("crate::").map(|(at, _)| line.split_at(at + 7)) {
+                    let named = words(named).next().unwrap_or_default();
+                    let known = arrows.iter().any(|(module, _)| *module == named);
+                    if known && named != *module && !allowed.contains(&named) {
+                        broken.push(format!("{path} names `{named}`, which is not below `{module}`"));
+                    }
+                }
+            }
+        }
+    }
+    report(&broken);
+}
