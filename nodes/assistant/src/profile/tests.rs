@@ -17,7 +17,7 @@ use crate::context::{ContextWindow, ContextWindows};
 use crate::exit::Exit;
 use crate::hook::{CallAnswer, CallEvent, CallHook, HookError, Hooks};
 use crate::permission::{Layer, PermissionAnswer, Permissions, Verdict};
-use crate::{AssistantState, Domain, assistant};
+use crate::{AssistantState, Domain, Speed, assistant};
 
 const LENGTHS: [ContextProfile; 3] = [ContextProfile::Short, ContextProfile::Medium, ContextProfile::Long];
 const SENSITIVITIES: [Sensitivity; 3] = [Sensitivity::Low, Sensitivity::Medium, Sensitivity::High];
@@ -74,18 +74,21 @@ async fn finishes(session: Session, set: impl Fn(&Arc<Scripted>, &Path) -> Assis
     let is_known = ["first", "One."].iter().all(|text| sent.contains(&(*text).to_owned()));
     assert_eq!(is_known, session != Session::Memory, "{case}: {sent:?}");
     if session == Session::Full {
-        assert_eq!(second.decisions, first.decisions, "{case}");
+        assert_eq!((second.decisions, &second.files), (first.decisions, &first.files), "{case}");
+        assert!(!first.files.is_empty(), "{case}");
     }
 }
 
 #[tokio::test]
 async fn s2_203_204_205_206_207_all_profiles_combine_and_each_combination_finishes_a_script() {
-    for (length, sensitivity) in LENGTHS.into_iter().flat_map(|it| SENSITIVITIES.map(|other| (it, other))) {
+    let speeds = [Speed::Whole, Speed::Stream, Speed::StreamTools];
+    let pairs = LENGTHS.into_iter().flat_map(|it| SENSITIVITIES.map(|other| (it, other)));
+    for ((length, sensitivity), speed) in pairs.flat_map(|pair| speeds.map(|speed| (pair, speed))) {
         for session in [Session::Memory, Session::Basic, Session::Full] {
             let set = |model: &Arc<Scripted>, folder: &Path| {
-                config(model, folder).length(length).sensitivity(sensitivity)
+                config(model, folder).length(length).sensitivity(sensitivity).speed(speed)
             };
-            finishes(session, set, &format!("{length:?} {sensitivity:?} {session:?}")).await;
+            finishes(session, set, &format!("{length:?} {sensitivity:?} {speed:?} {session:?}")).await;
         }
     }
 }
