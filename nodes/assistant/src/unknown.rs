@@ -20,14 +20,14 @@ use crate::state::{AssistantState, listed};
 /// ```no_run
 /// # use superstep_assistant::snapshot::Snapshots;
 /// # use superstep_assistant::{AssistantState, CutOffAnswer, CutOffCall};
-/// # use superstep_core::run::Thread;
+/// # use superstep_core::run::{Status, Thread};
 /// # async fn example(thread: Thread<AssistantState>, snapshots: Snapshots) -> Result<(), Box<dyn std::error::Error>> {
-/// let run = thread.resume().await?;
-/// for interrupt in run.interrupted()? {
+/// let Status::Interrupted { interrupts } = thread.resume().await?.status else { return Ok(()) };
+/// for interrupt in interrupts {
 ///     let Some(cut_off) = CutOffCall::of(&thread, &interrupt, Some(&snapshots)).await? else { continue };
 ///     println!("{} was cut off; since it began, {:?} changed", cut_off.call.name, cut_off.changed);
-///     let answer = cut_off.answer(&CutOffAnswer::RunAgain);
-///     thread.answer_to(interrupt.id, &answer).await?;
+///     let run = thread.answer_to(interrupt.id, &cut_off.answer(&CutOffAnswer::RunAgain)).await?;
+///     println!("the session has {:?}", run.status);
 /// }
 /// # Ok(())
 /// # }
