@@ -44,6 +44,8 @@ pub trait CallHook: Send + Sync + 'static {
 }
 
 /// A hook that is asked before a run ends with a response, such as a check of success.
+///
+/// Model calls of a hook are neither counted nor limited by the budget of the session.
 #[async_trait]
 pub trait StopHook: Send + Sync + 'static {
     /// Returns the name of the hook, which its objections name.
