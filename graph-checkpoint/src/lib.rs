@@ -32,6 +32,7 @@
 //!                    ◄── emitted              what its tasks emitted, for runs that keep it
 //!
 //! pending, ask, effect                        work on top of a checkpoint, per thread
+//! server_thread, server_run, …                the rows of a server: superstep_core::records
 //! ```
 //!
 //! A checkpoint's row lists only the fields that changed. Each change names the checkpoint that holds the
@@ -71,6 +72,7 @@ mod options;
 mod pending;
 pub mod portable;
 mod read;
+mod records;
 mod saver;
 mod sqlite_reader;
 mod store;

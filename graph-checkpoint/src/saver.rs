@@ -5,7 +5,7 @@ pub(crate) mod shared;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
 use superstep_core::checkpoint::{LeaseRecord, StoreError, TaskResult};
@@ -23,6 +23,7 @@ use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use crate::pending::drawn::Drawn;
 use crate::read::reader::Readers;
+use crate::records::SqliteRecords;
 use crate::watcher::Watcher;
 use crate::write::queue::{Job, Kind, Outcome, Waiter};
 use crate::write::session::{Counted, Sessions};
@@ -61,6 +62,8 @@ struct Open {
     pruner: Option<BackgroundPruner>,
     watcher: Watcher,
     thread: Option<JoinHandle<()>>,
+    /// The rows of a server, while they are in use.
+    records: Mutex<Weak<SqliteRecords>>,
 }
 
 impl SqliteSaver {
@@ -112,7 +115,13 @@ impl SqliteSaver {
             })
             .map_err(FileError::Spawn)?;
         let shared = opened.await.map_err(|_| FileError::WriterGone)??;
-        let mut open = Open { shared, pruner: None, watcher: Watcher::default(), thread: Some(thread) };
+        let mut open = Open {
+            shared,
+            pruner: None,
+            watcher: Watcher::default(),
+            thread: Some(thread),
+            records: Mutex::default(),
+        };
         open.pruner = BackgroundPruner::start(&open.shared.file)?;
         Ok(Self { open: Arc::new(open), lease: None })
     }
@@ -143,7 +152,18 @@ impl SqliteSaver {
         self.open.pruner.as_ref()
     }
 
-    fn limits(&self) -> SizeLimits {
+    /// Returns the rows of a server, the same for all clones.
+    pub(crate) fn rows(&self) -> Arc<SqliteRecords> {
+        let mut records = self.open.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.upgrade().unwrap_or_else(|| {
+            let saver = Self { open: Arc::clone(&self.open), lease: None };
+            let made = Arc::new(SqliteRecords::new(saver));
+            *records = Arc::downgrade(&made);
+            made
+        })
+    }
+
+    pub(crate) fn limits(&self) -> SizeLimits {
         self.file().options.limits
     }
 
@@ -184,7 +204,7 @@ impl SqliteSaver {
     }
 
     /// Sends work to the writer, like [`write`](Self::write). Any error of the work may end the transaction.
-    async fn request<T: Send + 'static>(
+    pub(crate) async fn request<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut Turn<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -205,7 +225,7 @@ impl SqliteSaver {
     }
 
     /// Reads on a blocking thread, after all pending writes are completed.
-    async fn query<T: Send + 'static>(
+    pub(crate) async fn query<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {

@@ -25,6 +25,7 @@ pub mod id;
 pub mod lock;
 pub mod node;
 pub mod nonprinting;
+pub mod records;
 pub mod reducer;
 pub mod route;
 #[cfg(feature = "tokio")]

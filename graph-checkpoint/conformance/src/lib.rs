@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod asks;
+mod assistants;
 mod bench;
 mod clock;
 mod commit;
@@ -63,10 +64,12 @@ mod load;
 pub mod material;
 mod names;
 mod outrun;
+mod queue;
 mod races;
 mod refusals;
 mod report;
 mod results;
+mod rows;
 mod sharing;
 mod steps;
 mod subgraphs;

@@ -15,13 +15,13 @@ use super::report::Report;
 use super::subject::{OpenedBy, Subject};
 use super::verdict::{Verdict, failed, unopened};
 use super::{
-    asks, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads, history,
-    inputs, leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs,
-    threads, values, watch,
+    asks, assistants, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads,
+    history, inputs, leases, lineage, load, names, outrun, queue, races, refusals, results, rows, sharing,
+    steps, subgraphs, threads, values, watch,
 };
 
 /// The groups in the order in which they run: basic behaviour comes first.
-const GROUPS: [&[Item]; 28] = [
+const GROUPS: [&[Item]; 31] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
@@ -50,6 +50,9 @@ const GROUPS: [&[Item]; 28] = [
     sharing::ITEMS,
     crash::ITEMS,
     watch::ITEMS,
+    rows::ITEMS,
+    queue::ITEMS,
+    assistants::ITEMS,
 ];
 
 /// Returns all items, in the order in which they run.

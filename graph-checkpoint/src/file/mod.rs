@@ -24,17 +24,18 @@ use crate::file::wait_queue::WaitQueue;
 use crate::history::branch;
 use crate::limited::longest_row;
 use crate::options::SqliteOptions;
+use crate::records;
 
 /// The migrations, one per step of the format; the file's `user_version` is the number of steps that were applied. A
-/// released step is never changed.
-const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5];
+/// released step is never changed. The last one adds the tables of a server.
+const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5, records::SCHEMA];
 
 /// For each step, the views that replace what an older file lacks, so that it can be read without migrating it. They
 /// exist for one connection.
 const LACKED: &[&str; FORMATS] =
-    &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4, WITHOUT_FORMAT_5];
+    &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4, WITHOUT_FORMAT_5, records::NO_TABLES];
 
-pub(crate) const FORMATS: usize = 5;
+pub(crate) const FORMATS: usize = 6;
 
 /// The columns that history and chains read come before those that may be long. No column repeats another: the creation
 /// time of a checkpoint is in its id.
@@ -304,7 +305,7 @@ impl File {
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest_row(self.options.limits)).map_err(sqlite)?;
         connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
-        connection.set_prepared_statement_cache_capacity(64);
+        connection.set_prepared_statement_cache_capacity(128);
         self.identify(connection).map(drop)?;
         connection.pragma_update(None, "cell_size_check", true).map_err(sqlite)?;
         compatibility::refuse(connection, &self.name())

@@ -28,9 +28,10 @@ pub struct Collected {
     /// Segments, the operations of many versions in one row, that nothing refers to.
     pub segments: u64,
     /// Questions, effects and other work that no reader sees, because its checkpoint is no longer the latest or no
-    /// longer exists.
+    /// longer exists. Events of a server that have expired, or whose run was deleted.
     pub work: u64,
-    /// Entries of the index on ids that refer to no checkpoint, and empty rows of earlier deletions.
+    /// Entries of the index on ids that refer to no checkpoint, and empty rows of earlier deletions. Times at which
+    /// events of a server expired.
     pub remains: u64,
     /// The size in bytes of the texts of all these.
     pub bytes: u64,
@@ -57,7 +58,7 @@ struct Work {
 }
 
 /// The tables of work. Results of tasks have no outcome column: they are kept, to be inspected.
-const WORK: [Work; 4] = [
+const WORK: [Work; 5] = [
     Work { table: "pending", lost: LOST, end: None, bytes: "octet_length(text)" },
     Work {
         table: "ask",
@@ -77,7 +78,18 @@ const WORK: [Work; 4] = [
         end: None,
         bytes: "octet_length(text)",
     },
+    Work {
+        table: "server_event",
+        lost: "EXISTS (SELECT 1 FROM server_expiring e WHERE e.thread = w.thread AND e.run = w.run \
+               AND e.at <= unixepoch('subsec') * 1000) OR NOT EXISTS (SELECT 1 FROM server_expiring e WHERE e.thread = w.thread AND e.run = w.run) \
+               AND NOT EXISTS (SELECT 1 FROM server_run r WHERE r.name = w.run)",
+        end: None,
+        bytes: "octet_length(text)",
+    },
 ];
+
+/// The SQL condition for rows `e` of `server_expiring` whose time has come.
+const EXPIRED: &str = "e.at <= unixepoch('subsec') * 1000";
 
 const LOST: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
                     OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
@@ -142,6 +154,7 @@ pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<
         }
         execute(connection, &format!("DELETE FROM checkpoint WHERE {PLACES}"))?;
         execute(connection, &format!("DELETE FROM locator WHERE {STRAY}"))?;
+        execute(connection, &format!("DELETE FROM server_expiring AS e WHERE {EXPIRED}"))?;
         Ok(told)
     })?;
     collect_unused(connection, &mut told, patience)?;
@@ -201,7 +214,9 @@ fn small(connection: &Connection) -> Result<Collected, StoreError> {
         "SELECT count(*), 0 FROM locator WHERE {STRAY} OR locator.seq IN (SELECT seq FROM checkpoint WHERE {PLACES})"
     );
     let (stray, _) = counted(connection, &stray)?;
-    told.remains = places + stray;
+    let expired = format!("SELECT count(*), 0 FROM server_expiring AS e WHERE {EXPIRED}");
+    let (expired, _) = counted(connection, &expired)?;
+    told.remains = places + stray + expired;
     Ok(told)
 }
 

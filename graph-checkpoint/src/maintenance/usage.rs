@@ -17,6 +17,7 @@ use crate::history::long_texts::BODY_BYTES;
 use crate::history::row_texts::REFERRING;
 use crate::history::rows::CheckpointRow;
 use crate::history::segment::{SEGMENT, Segment};
+use crate::records;
 use crate::sqlite_reader::SqliteReader;
 use crate::write::delete::{references, segments};
 
@@ -38,6 +39,8 @@ pub struct Usage {
     pub described: u64,
     /// The entries of the store.
     pub items: u64,
+    /// The rows of a server.
+    pub server: u64,
     /// The rest: identities, indexes, checksums, and unused space in pages.
     pub overhead: u64,
     /// The size of the log beside the file, whose contents are regularly moved into the file.
@@ -107,11 +110,12 @@ pub fn usage(file: impl Into<CheckpointFile>) -> Result<Usage, StoreError> {
              coalesce((SELECT sum(octet_length(text)) FROM topology), 0)",
         )?;
         let items = items(connection)?;
+        let server = server(connection)?;
         let shared = shared + counting.left;
         let threads = counting.finish();
         let of_threads: u64 = threads.iter().map(|thread| thread.bytes).sum();
-        let overhead = size.saturating_sub(of_threads + shared + unused + described + items + free);
-        Ok(Usage { size, free, threads, shared, unused, described, items, overhead, log })
+        let overhead = size.saturating_sub(of_threads + shared + unused + described + items + server + free);
+        Ok(Usage { size, free, threads, shared, unused, described, items, server, overhead, log })
     })
 }
 
@@ -130,6 +134,16 @@ fn items(connection: &Connection) -> Result<u64, StoreError> {
         "SELECT coalesce((SELECT sum(octet_length(key) + octet_length(value)) FROM item), 0) + \
          coalesce((SELECT sum(octet_length(block)) FROM item_words_data), 0)",
     )
+}
+
+/// Returns the bytes of the texts of a server's rows, and of the hashes by which threads are found.
+fn server(connection: &Connection) -> Result<u64, StoreError> {
+    let mut bytes = number(connection, "SELECT coalesce(sum(octet_length(digest)), 0) FROM server_tag")?;
+    for table in records::TABLES {
+        bytes +=
+            number(connection, &format!("SELECT coalesce(sum(octet_length(text)), 0) FROM {}", table.name))?;
+    }
+    Ok(bytes)
 }
 
 impl ThreadUsage {

@@ -9,6 +9,7 @@ use superstep_core::checkpoint::{
     Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::records::Records;
 
 use super::SqliteSaver;
 use crate::checkpoint_reader;
@@ -158,6 +159,10 @@ impl Checkpointer for SqliteSaver {
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
         Some(Arc::new(Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }))
+    }
+
+    fn records(&self) -> Option<Arc<dyn Records>> {
+        Some(self.rows())
     }
 
     async fn watch(&self, Watch { since, .. }: Watch) -> Result<Mark, StoreError> {

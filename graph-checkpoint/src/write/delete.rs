@@ -24,6 +24,7 @@ use crate::history::segment::{SEGMENT, Segment};
 use crate::pending;
 use crate::pending::key::WorkKey;
 use crate::read::named;
+use crate::records;
 use crate::write::cache::WriteCache;
 use crate::write::lease;
 
@@ -33,7 +34,7 @@ const NO_THREAD: i64 = 0;
 impl WriteCache {
     pub(crate) fn delete(&mut self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         let Some(row) = ThreadRow::find(&self.connection, thread)? else {
-            return Ok(());
+            return records::delete_thread(&self.connection, thread).map(drop);
         };
         if row.graph != graph.as_str() {
             return Err(StoreError::WrongGraph {
@@ -45,6 +46,7 @@ impl WriteCache {
         lease::take(&self.connection, thread)?;
         let plan = Plan::of(&self.connection, thread)?;
         plan.carry_out(&self.connection)?;
+        records::delete_thread(&self.connection, thread)?;
         self.forget();
         Ok(())
     }

@@ -6,5 +6,6 @@ mod fidelity;
 mod interleavings;
 mod maintenance;
 mod material;
+mod records;
 mod savers;
 mod sqlite;

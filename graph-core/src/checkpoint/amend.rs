@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use super::below;
 use super::{
-    AskRecord, Carried, Checkpoint, EffectId, EffectRecord, FailureRecord, IDEMPOTENCY_KEY, Loaded, NextTask,
-    Source, StoreError, TaskRecord, TaskResult,
+    AskRecord, CONFIGURATION, Carried, Checkpoint, EffectId, EffectRecord, FailureRecord, IDEMPOTENCY_KEY,
+    Loaded, NextTask, Source, StoreError, TaskRecord, TaskResult,
 };
 use crate::id::{CheckpointId, EDIT_NAME, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Change, Json, LoggedWrite};
@@ -26,10 +26,12 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the metadata that a continuation of this checkpoint takes over: the idempotency key of its request.
+    /// Returns the metadata that a continuation of this checkpoint takes over: the idempotency key of its request, and
+    /// its configuration.
     pub(crate) fn of_request(&self) -> BTreeMap<String, Json> {
-        let key = self.metadata.get_key_value(IDEMPOTENCY_KEY);
-        key.map(|(name, key)| (name.clone(), key.clone())).into_iter().collect()
+        let entries = [IDEMPOTENCY_KEY, CONFIGURATION].into_iter();
+        let entries = entries.filter_map(|name| self.metadata.get_key_value(name));
+        entries.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Returns a checkpoint on top of this one, for an edit that writes `writes` and changes the state by

@@ -11,6 +11,7 @@ use super::{
     Work,
 };
 use crate::id::{CheckpointId, NodeName, ThreadId};
+use crate::records::Records;
 
 /// Defines each call once, as a forwarding method here and as the method of [`Checkpointer`].
 macro_rules! calls {
@@ -68,6 +69,11 @@ macro_rules! calls {
             fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
                 self.inner().fenced(lease)
             }
+
+            /// See [`Checkpointer::records`].
+            fn records(&self) -> Option<Arc<dyn Records>> {
+                self.inner().records()
+            }
         }
 
         #[async_trait]
@@ -80,6 +86,10 @@ macro_rules! calls {
 
             fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
                 Around::fenced(self, lease)
+            }
+
+            fn records(&self) -> Option<Arc<dyn Records>> {
+                Around::records(self)
             }
         }
     };

@@ -16,6 +16,7 @@ use super::watch::{Mark, Watch, poll};
 use super::work::{Answered, Answers, EffectWrite, Work};
 use super::{EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
+use crate::records::Records;
 
 /// Stores checkpoints. Implementations are called savers.
 ///
@@ -130,7 +131,7 @@ pub trait Checkpointer: Any + Send + Sync {
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError>;
 
     /// Deletes a thread of `graph` with the threads of its subgraphs: checkpoints, unfinished work, answers and
-    /// journals. After that the name can be used again. Deleting a thread that does not exist does nothing.
+    /// journals, and its [rows](Self::records). After that the name can be used again. Deleting a thread that does not exist does nothing.
     ///
     /// Data that other threads share with it is kept for them: the past of their checkpoints with its journal, and
     /// subgraphs that continue from a kept state there. That data is deleted with the last of those threads. A run that
@@ -156,6 +157,13 @@ pub trait Checkpointer: Any + Send + Sync {
     /// [`StoreError::LeaseLost`], checked in the transaction of each write. Work that is handed over without waiting is
     /// rejected silently, and later calls return the error. `None` for a store without leases.
     fn fenced(&self, _lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+        None
+    }
+
+    /// Returns the rows that a server keeps in the same store; `None` for a store without them. Clones of a saver
+    /// return the same [`Arc`], as long as it is in use. The lease of a [fenced](Self::fenced) saver does not fence
+    /// the rows: workers have [attempts](crate::records::RunRow::attempt).
+    fn records(&self) -> Option<Arc<dyn Records>> {
         None
     }
 

@@ -30,6 +30,7 @@ use super::watch::{Mark, Watch};
 use super::work::{Answered, Answers, EffectWrite, Work};
 use super::{EffectRecord, GraphDescription, TaskResult};
 use crate::id::{CheckpointId, NodeName, ThreadId};
+use crate::records::{MemoryRecords, Records};
 use crate::state::SizeLimits;
 use async_trait::async_trait;
 use store::Writing;
@@ -49,11 +50,13 @@ pub struct MemorySaver {
     /// The clock of the leases, in milliseconds since 1970.
     clock: Arc<dyn Fn() -> u64 + Send + Sync>,
     limits: SizeLimits,
+    records: Arc<MemoryRecords>,
 }
 
 impl Default for MemorySaver {
     fn default() -> Self {
-        Self { store: Arc::default(), lease: None, clock: Arc::new(system_ms), limits: SizeLimits::default() }
+        let (store, records) = (Arc::default(), Arc::default());
+        Self { store, lease: None, clock: Arc::new(system_ms), limits: SizeLimits::default(), records }
     }
 }
 
@@ -242,7 +245,9 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
-        self.writable()?.delete(graph, thread)
+        self.writable()?.delete(graph, thread)?;
+        self.records.delete(thread);
+        Ok(())
     }
 
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
@@ -251,6 +256,10 @@ impl Checkpointer for MemorySaver {
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
         Some(Arc::new(Self { lease: Some(lease.clone()), ..self.clone() }))
+    }
+
+    fn records(&self) -> Option<Arc<dyn Records>> {
+        Some(self.records.clone())
     }
 
     async fn watch(&self, Watch { since, .. }: Watch) -> Result<Mark, StoreError> {

@@ -53,7 +53,7 @@ pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, 
 pub use lease::{Acquired, Claim, LeaseRecord, LeaseReply, LeaseRequest, Standing};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
-pub(crate) use model::IDEMPOTENCY_KEY;
+pub(crate) use model::{CONFIGURATION, IDEMPOTENCY_KEY};
 pub use model::{
     Checkpoint, GraphDescription, Handled, Loaded, RouteRecord, Seq, Source, StepRecord, Summary, TaskRecord,
     ThreadSummary,

@@ -24,6 +24,9 @@ pub struct Seq(pub u64);
 /// The entry in a checkpoint's [metadata](Checkpoint::metadata) with the idempotency key of its request.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
+/// The name of the metadata entry with the configuration of a run.
+pub(crate) const CONFIGURATION: &str = "config";
+
 /// A finished superstep: its changes, its tasks and the next tasks. It never changes once written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {

@@ -59,6 +59,12 @@ pub enum StoreError {
         /// The checkpoint that is not its head.
         base: CheckpointId,
     },
+    /// A row that belongs to a thread was to be stored, and the thread has no row: it was deleted, or never created.
+    #[error("thread {0} does not exist")]
+    NoThread(ThreadId),
+    /// A later version of an assistant was to be stored, and there is no assistant with this id. Create it first.
+    #[error("assistant {0} does not exist")]
+    NoAssistant(String),
     /// A checkpoint refers to a schema or topology that is not in the store. Register its graph first.
     #[error("no graph with fingerprint {0} is registered")]
     NotRegistered(Fingerprint),

@@ -1,7 +1,7 @@
 //! A compiled graph without its types: the topology, and the code behind each node.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
@@ -13,7 +13,7 @@ use super::topology::Topology;
 use crate::checkpoint::{GraphDescription, RouteRecord};
 use crate::error::BoxError;
 use crate::id::{Fingerprint, NodeName};
-use crate::node::{Code, Done, NodeDescription, Policy};
+use crate::node::{Code, Done, NodeDescription, Policy, short_type_name};
 use crate::route::Route;
 use crate::state::{CodecError, ErasedState, Json, Schema, State};
 
@@ -35,6 +35,42 @@ pub struct Program {
 }
 
 impl Program {
+    /// Checks the configuration of a run against the types of its nodes, those of subgraphs included. An error names
+    /// the node, and the member that does not fit.
+    pub(crate) fn check_configuration(&self, configuration: Option<&Json>) -> Result<(), (NodeName, String)> {
+        for (node, name) in self.nodes.iter().zip(&*self.names) {
+            let wrong = |(type_name, error): (&str, CodecError)| {
+                let type_name = short_type_name(type_name);
+                let reason = error.mismatch().map_or_else(
+                    || alloc::format!("{type_name}: {error}"),
+                    |mismatch| alloc::format!("{type_name}{mismatch}"),
+                );
+                (name.clone(), reason)
+            };
+            for description in node.descriptions() {
+                description.check_configuration(configuration).map_err(wrong)?;
+            }
+            if let Some(subgraph) = &node.subgraph {
+                subgraph.check_configuration(configuration)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the schemas of the configuration that nodes take, those of subgraphs included, each once.
+    pub(crate) fn add_configurations(&self, schemas: &mut Vec<Json>) {
+        for node in &self.nodes {
+            for schema in node.descriptions().flat_map(NodeDescription::configurations) {
+                if !schemas.contains(schema) {
+                    schemas.push(schema.clone());
+                }
+            }
+            if let Some(subgraph) = &node.subgraph {
+                subgraph.add_configurations(schemas);
+            }
+        }
+    }
+
     /// Returns `true` if a handle with this graph number belongs to this graph.
     pub(crate) fn is_own(&self, graph: u32) -> bool {
         graph == self.graph || graph == ANY_GRAPH
@@ -75,6 +111,11 @@ pub(crate) struct Handler {
 }
 
 impl NodeProgram {
+    /// Returns the descriptions of the node and of its error handler.
+    fn descriptions(&self) -> impl Iterator<Item = &NodeDescription> {
+        [&self.description].into_iter().chain(self.handler.as_ref().map(|handler| &handler.description))
+    }
+
     /// Returns `true` if the node, or a branch of it, decides where to go.
     pub(crate) fn decides(&self) -> bool {
         self.router.is_some() || !self.branches.is_empty()

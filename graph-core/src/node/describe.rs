@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::configured::ConfigurationDescription;
 use super::effect::{EffectAnswer, EffectQuestion};
 use super::input::Item;
 use crate::state::{CodecError, FieldId, Json};
@@ -18,6 +19,8 @@ pub struct NodeDescription {
     pub(crate) input: Option<InputDescription>,
     pub(crate) asks: Vec<AskDescription>,
     pub(crate) writes: Vec<FieldId>,
+    /// The types of its `Configured<T>` arguments.
+    pub(crate) configured: Vec<ConfigurationDescription>,
     pub(crate) uses_effects: bool,
     /// `true` if the node blocks its thread.
     pub(crate) blocks: bool,

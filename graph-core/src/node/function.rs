@@ -16,12 +16,12 @@ use crate::state::State;
 /// An argument of a node function: an extractor.
 ///
 /// The built-in extractors are [`Snapshot`](super::Snapshot), [`Input`](super::Input), [`Dep`](super::Dep),
-/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit), [`Store`](crate::store::Store),
+/// [`Configured`](super::Configured), [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit), [`Store`](crate::store::Store),
 /// [`TaskInfo`](super::TaskInfo) and, for error handlers, [`Failed`](super::Failed).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a node function",
     label = "not an extractor of a graph over `{S}` with context `{C}`",
-    note = "use `Snapshot<{S}>`, `Input<T>`, `Dep<T>`, `Ask<Q, A>`, `Effects`, `Emit`, `Store` or `TaskInfo`",
+    note = "use `Snapshot<{S}>`, `Input<T>`, `Dep<T>`, `Configured<T>`, `Ask<Q, A>`, `Effects`, `Emit`, `Store` or `TaskInfo`",
     note = "values and payloads that are stored must be `Serialize + DeserializeOwned + Send + Sync`"
 )]
 pub trait FromTask<S: State, C>: Sized + Send {

@@ -12,6 +12,7 @@ use super::function::FromTask;
 use super::input::NoInput;
 use super::run_cell::CustomSink;
 use super::task::Task;
+use crate::checkpoint::Checkpointer;
 use crate::id::{CheckpointId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Json, State};
 
@@ -81,6 +82,13 @@ impl TaskInfo {
     #[must_use]
     pub fn checkpoint(&self) -> Option<CheckpointId> {
         self.cell.facts.base
+    }
+
+    /// Returns the store of the run's checkpoints; `None` without a checkpointer. A node that reads the past of its thread
+    /// has to do so in an [effect](super::Effects), so that a replay finds the same.
+    #[must_use]
+    pub fn checkpointer(&self) -> Option<&Arc<dyn Checkpointer>> {
+        self.cell.run.saver.as_ref()
     }
 
     /// Returns an entry of the run's metadata, which was given to the request with `metadata`.

@@ -14,6 +14,7 @@ mod blocking;
 mod cache;
 mod cassette;
 mod cell;
+mod configured;
 mod describe;
 mod done;
 mod effect;
@@ -42,6 +43,7 @@ pub use ask::{Ask, Askable};
 #[cfg(feature = "tokio")]
 pub use blocking::{Blocking, ByThread, blocking};
 pub use cache::Cache;
+pub use configured::Configured;
 pub use describe::NodeDescription;
 pub(crate) use describe::{AskDescription, schema_of};
 pub use done::Done;

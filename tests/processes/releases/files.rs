@@ -7,7 +7,7 @@ use superstep::checkpoint::{CheckpointReader, SqliteReader};
 use tempfile::TempDir;
 
 /// The earlier formats.
-pub(crate) const FORMATS: [u32; 4] = [1, 2, 3, 4];
+pub(crate) const FORMATS: [u32; 5] = [1, 2, 3, 4, 5];
 
 /// A copy of the file of a format, in a folder of its own.
 pub(crate) struct Copy {

@@ -17,7 +17,7 @@ use crate::torture::side_by_side::side_by_side;
 use crate::torture::strace::{self, Disturbance, When};
 
 /// The earlier released formats; `graph-checkpoint/tests/fixtures` has a file of each.
-const FORMATS: [u32; 4] = [1, 2, 3, 4];
+const FORMATS: [u32; 5] = [1, 2, 3, 4, 5];
 
 fn fixture(format: u32) -> PathBuf {
     let name = format!("graph-checkpoint/tests/fixtures/format-{format}.db");

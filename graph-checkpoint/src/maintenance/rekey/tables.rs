@@ -18,6 +18,7 @@ use crate::pending::effect;
 use crate::pending::emitted;
 use crate::pending::key::WorkKey;
 use crate::pending::results;
+use crate::records::{self, Digests, Tags};
 
 /// A table with texts.
 pub(super) struct Table {
@@ -27,7 +28,7 @@ pub(super) struct Table {
     /// The SQL condition for rows to skip.
     but: &'static str,
     /// Rewrites the texts of the row with this number.
-    pub(super) rewrite: fn(&Connection, i64, Form, &mut Done) -> Result<(), StoreError>,
+    pub(super) rewrite: Rewrite,
 }
 
 /// The work of one transaction.
@@ -52,7 +53,7 @@ impl Done {
 /// The SQL condition for the empty rows of deletions, which have no texts.
 const PLACES: &str = "thread = 0 AND changes = '[]'";
 
-pub(super) const TABLES: [Table; 7] = [
+pub(super) const TABLES: [Table; 13] = [
     Table {
         name: "checkpoint",
         columns: &["changes", "fields", "manifest"],
@@ -65,7 +66,19 @@ pub(super) const TABLES: [Table; 7] = [
     Table { name: "ask", columns: &["text", "fallback", "answer"], but: "0", rewrite: ask },
     Table { name: "effect", columns: &["key", "outcome"], but: "0", rewrite: effect },
     Table { name: "emitted", columns: &["text"], but: "0", rewrite: emitted },
+    server(records::TABLES[0], server_thread),
+    server(records::TABLES[1], |connection, id, form, done| row(1, connection, id, form, done)),
+    server(records::TABLES[2], |connection, id, form, done| row(2, connection, id, form, done)),
+    server(records::TABLES[3], |connection, id, form, done| row(3, connection, id, form, done)),
+    server(records::TABLES[4], |connection, id, form, done| row(4, connection, id, form, done)),
+    server(records::TABLES[5], |connection, id, form, done| row(5, connection, id, form, done)),
 ];
+
+type Rewrite = fn(&Connection, i64, Form, &mut Done) -> Result<(), StoreError>;
+
+const fn server(table: &records::Table, rewrite: Rewrite) -> Table {
+    Table { name: table.name, columns: &["text"], but: "0", rewrite }
+}
 
 impl Table {
     /// Returns the first row after this one that has a text in another form.
@@ -270,4 +283,34 @@ fn effect(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Resu
         "UPDATE effect SET key = ?, outcome = ?, sum = ? WHERE id = ?",
         params![found.id.key, found.outcome, found.sum(place), id],
     )
+}
+
+/// Rewrites a row of a server's table.
+fn row(
+    table: usize,
+    connection: &Connection,
+    id: i64,
+    form: Form,
+    done: &mut Done,
+) -> Result<(), StoreError> {
+    let formed = |stored: &str, cell: &dyn Fn() -> Cell| formed(connection, stored, form, cell);
+    let bytes = records::TABLES[table].rewrite(connection, id, formed)?;
+    done.row(id, bytes);
+    Ok(())
+}
+
+/// Rewrites a row of a server's threads, with the hashes of its metadata.
+fn server_thread(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let digests = |sealed| if sealed { Digests::OfFile } else { Digests::Plain };
+    let formed = |stored: &str, cell: &dyn Fn() -> Cell| {
+        let was_sealed = is_sealed(stored);
+        let text = if was_sealed { connection.decrypt(stored, cell)? } else { stored.into() };
+        let before = Tags::of_text(connection, &text, digests(was_sealed))?;
+        let after = Tags::of_text(connection, &text, digests(form == Form::Encrypted))?;
+        after.replace(connection, &before, id)?;
+        formed(connection, stored, form, cell)
+    };
+    let bytes = records::TABLES[0].rewrite(connection, id, formed)?;
+    done.row(id, bytes);
+    Ok(())
 }

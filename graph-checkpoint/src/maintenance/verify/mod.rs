@@ -4,6 +4,7 @@ mod branches;
 mod checkpoints;
 mod known;
 mod manifests;
+mod server;
 mod tables;
 mod versions;
 
@@ -76,6 +77,8 @@ pub struct Counts {
     pub names: u64,
     /// Entries of the store.
     pub items: u64,
+    /// Rows of a server.
+    pub server: u64,
 }
 
 /// Data that nothing refers to.
@@ -153,6 +156,7 @@ pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
         check.names();
         check.branches();
         check.items();
+        check.server();
         let unused = check.unused();
         Ok(Verified {
             format,

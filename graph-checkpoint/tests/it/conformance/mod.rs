@@ -3,4 +3,5 @@
 mod broken;
 mod defect;
 mod defects;
+mod row_defects;
 mod savers;

@@ -122,7 +122,10 @@ fn the_memory_saver_conforms() {
     let report = run(&Memory);
     report.assert();
     // The items on leases and results that two programs share.
-    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing", "watch"].into());
+    assert_eq!(
+        not_applicable(&report),
+        ["crash", "leases", "outrun", "queue", "rows", "sharing", "watch"].into()
+    );
 }
 
 #[test]
@@ -134,7 +137,10 @@ fn a_saver_around_another_one_conforms() {
 fn the_sqlite_saver_conforms_in_memory() {
     let report = run(&SqliteInMemory);
     report.assert();
-    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing", "watch"].into());
+    assert_eq!(
+        not_applicable(&report),
+        ["crash", "leases", "outrun", "queue", "rows", "sharing", "watch"].into()
+    );
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn the_sqlite_saver_conforms_on_a_file_at_every_durability() {
         let report = run(&SqliteFile::new(durability));
         report.assert();
         let skipped: &[&str] = if durability == Durability::Exit {
-            &["crash", "leases", "outrun", "sharing", "watch"]
+            &["crash", "leases", "outrun", "queue", "rows", "sharing", "watch"]
         } else {
             &[]
         };

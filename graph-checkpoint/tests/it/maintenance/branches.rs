@@ -82,7 +82,8 @@ fn a_file_of_an_older_format_is_exported_as_before_and_its_ends_are_found_when_i
         let whole = exported(&path).to_text();
         execute(
             &path,
-            "ALTER TABLE body DROP COLUMN sealed; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; \
+            "DROP TABLE server_thread; DROP TABLE server_tag; DROP TABLE server_run; DROP TABLE server_queue; DROP TABLE server_assistant; DROP TABLE server_cron; DROP TABLE server_event; DROP TABLE server_expiring; \
+             ALTER TABLE body DROP COLUMN sealed; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; \
              PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)",
         );
         assert_eq!(exported(&path).to_text(), whole);

@@ -11,6 +11,7 @@ use superstep_core::checkpoint::{Commit, Committed, Naming};
 
 use super::written::{Written, open, written};
 use crate::material::*;
+use crate::records::fill;
 
 /// Row numbers without meaning: nothing refers to them, and rows are found by other columns.
 const MEANINGLESS: [(&str, &str); 6] =
@@ -24,6 +25,7 @@ async fn full() -> Written {
     let file = written().await;
     let saver = open(&file.path).await;
     add_branch(&saver, "u").await;
+    fill(&*saver.records().unwrap(), "t").await;
     file
 }
 
@@ -48,6 +50,7 @@ async fn sealed(path: &Path, keys: &KeyRing) {
         last = advance(&saver, "t", Some(&last), [extend(0, &format!("[{number}]"))]).await;
     }
     add_branch(&saver, "t").await;
+    fill(&*saver.records().unwrap(), "t").await;
 }
 
 /// The tables of a file, and the columns of each; the words of a store's entries are an index.

@@ -213,7 +213,8 @@ fn readers_never_wait() {
 #[test]
 fn an_older_file_is_migrated_when_its_writer_is_done() {
     let file = tokio::runtime::Runtime::new().unwrap().block_on(written_of(15));
-    let older = "ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2";
+    let older = "DROP TABLE server_thread; DROP TABLE server_tag; DROP TABLE server_run; DROP TABLE server_queue; DROP TABLE server_assistant; DROP TABLE server_cron; DROP TABLE server_event; DROP TABLE server_expiring; \
+             ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2";
     let open: Work = |path, patience| saver(path, patience, async |saver| saver.threads().await.map(drop));
     Connection::open(&file.path).unwrap().execute_batch(older).unwrap();
     for (patience, is_busy) in [(SHORT, true), (LONG, false)] {

@@ -14,7 +14,8 @@ fn an_upgrade_is_reported_and_then_done() {
         let file = written_of(15).await;
         let set = |sql: &str| Connection::open(&file.path).unwrap().execute_batch(sql).unwrap();
         set(
-            "ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
+            "DROP TABLE server_thread; DROP TABLE server_tag; DROP TABLE server_run; DROP TABLE server_queue; DROP TABLE server_assistant; DROP TABLE server_cron; DROP TABLE server_event; DROP TABLE server_expiring; \
+             ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
         );
         let bytes = std::fs::read(&file.path).unwrap();
         let to = SqliteReader::FORMAT;

@@ -7,7 +7,14 @@ use crate::material::*;
 
 fn sum(usage: &Usage) -> u64 {
     let threads: u64 = usage.threads.iter().map(|thread| thread.bytes).sum();
-    threads + usage.free + usage.shared + usage.unused + usage.described + usage.items + usage.overhead
+    threads
+        + usage.free
+        + usage.shared
+        + usage.unused
+        + usage.described
+        + usage.items
+        + usage.server
+        + usage.overhead
 }
 
 #[test]

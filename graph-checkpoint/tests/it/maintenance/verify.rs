@@ -257,7 +257,8 @@ fn the_half_of_a_file_is_damaged_and_no_other_file() {
 fn older_formats_are_verified_as_they_are() {
     run(async {
         let file = written_of(15).await;
-        let older = "ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2";
+        let older = "DROP TABLE server_thread; DROP TABLE server_tag; DROP TABLE server_run; DROP TABLE server_queue; DROP TABLE server_assistant; DROP TABLE server_cron; DROP TABLE server_event; DROP TABLE server_expiring; \
+             ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2";
         Connection::open(&file.path).unwrap().execute_batch(older).unwrap();
         let verified = maintenance::verify(&file.path).unwrap();
         assert_eq!((verified.format, verified.findings.len()), (2, 0), "{:?}", verified.findings);

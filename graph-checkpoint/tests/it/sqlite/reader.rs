@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use superstep_checkpoint::{CheckpointReader, Located, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Commit, Committed, StoreError};
 
-use super::file::{BACK_TO_1, BACK_TO_2, BACK_TO_3, BACK_TO_4};
+use super::file::{BACK_TO_1, BACK_TO_2, BACK_TO_3, BACK_TO_4, BACK_TO_5};
 use crate::material::*;
 
 async fn open(path: &Path) -> Saver {
@@ -85,10 +85,11 @@ fn the_file_of_a_crashed_program_is_read_with_its_log() {
 #[test]
 fn a_file_of_an_older_format_is_read_as_it_is() {
     let older = [
-        (4, BACK_TO_4.to_owned()),
-        (3, [BACK_TO_4, BACK_TO_3].concat()),
-        (2, [BACK_TO_4, BACK_TO_3, BACK_TO_2].concat()),
-        (1, [BACK_TO_4, BACK_TO_3, BACK_TO_2, BACK_TO_1].concat()),
+        (5, BACK_TO_5.to_owned()),
+        (4, [BACK_TO_5, BACK_TO_4].concat()),
+        (3, [BACK_TO_5, BACK_TO_4, BACK_TO_3].concat()),
+        (2, [BACK_TO_5, BACK_TO_4, BACK_TO_3, BACK_TO_2].concat()),
+        (1, [BACK_TO_5, BACK_TO_4, BACK_TO_3, BACK_TO_2, BACK_TO_1].concat()),
     ];
     for (format, back) in older {
         run(async move {

@@ -72,7 +72,7 @@ fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
 }
 
 /// Decodes an answer as the asking node would, so that a wrong answer is rejected before it is used.
-fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
+pub(crate) fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
     // Entries of older files contain no argument number. Then only the node knows which of its asks has a key of
     // its own.
     let result = match (program.ask_of(ask), program.asks_of(ask).unwrap_or_default()) {

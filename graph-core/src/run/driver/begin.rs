@@ -1,7 +1,7 @@
 //! The start of a run: turns a request and the thread's head into the machine's first event.
 
 use std::boxed::Box;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use std::sync::Arc;
 use std::vec::Vec;
@@ -12,7 +12,7 @@ use spin::Mutex;
 
 use super::answering::answer;
 use super::drive::Driver;
-use super::edit::branch;
+use super::edit::{BranchWork, branch};
 use super::idempotency::GivenInput;
 use super::order::{Ended, Mode, Order, Verb};
 use super::recorder::{Recorder, restore_emitted};
@@ -20,7 +20,7 @@ use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::delta::Delta;
 use super::subgraph::surroundings::{Stopped, Surroundings};
-use crate::checkpoint::{Checkpoint, Recorded, TaskResult};
+use crate::checkpoint::{CONFIGURATION, Checkpoint, Recorded, TaskResult};
 use crate::engine::barrier::set_fields;
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored, TaskNumber};
@@ -57,7 +57,8 @@ pub(crate) async fn carry_out(runtime: Arc<Runtime>, mut order: Box<Order>) -> R
 pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Result<Prepared, RunError> {
     let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut *order;
     if let Verb::Rerun(original) = verb {
-        runtime.registered(branch(&runtime, thread, original)).await?;
+        let copied = branch(&runtime, thread, original, BranchWork::Begins, BTreeMap::new());
+        runtime.registered(copied).await?;
         *verb = Verb::Resume;
     }
     let run = RunId(runtime.ambient.id());
@@ -74,8 +75,14 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Resul
         head = runtime.continued(thread, key, verb, head).await?;
         key.add_to(metadata);
     } else if let (false, Some(head)) = (has_input, &head) {
-        metadata.extend(head.checkpoint.of_request());
+        for (name, value) in head.checkpoint.of_request() {
+            metadata.entry(name).or_insert(value);
+        }
     }
+    runtime
+        .program
+        .check_configuration(metadata.get(CONFIGURATION))
+        .map_err(|(node, reason)| RunError::Configuration { node, reason })?;
     if let Verb::Answer(answers) = verb {
         // This is checked before the answer is stored, because an answer is used once.
         if let Some(head) = &head {

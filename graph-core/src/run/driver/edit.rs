@@ -1,12 +1,14 @@
 //! Edits, which store an update as a checkpoint on top of another one.
 
 use std::boxed::Box;
+use std::collections::BTreeMap;
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
 use crate::checkpoint::{
-    At, Carried, Carrier, Checkpoint, CheckpointerExt, Commit, Committed, Frontier, IDEMPOTENCY_KEY, Loaded,
-    Onto, Recorded,
+    At, Carried, Carrier, Cause, Checkpoint, CheckpointerExt, Commit, Committed, Frontier, IDEMPOTENCY_KEY,
+    Loaded, NextTask, Onto, Recorded,
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
@@ -26,7 +28,7 @@ pub(crate) async fn edit(
     let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
     let own = Own { program: &runtime.program, fields: &fields };
     let carried = Carrier::new(thread, &loaded, &own).all(id);
-    put_on_top(runtime, thread, &loaded, id, Some(update), carried).await
+    put_on_top(runtime, thread, &loaded, id, Some(update), carried, BTreeMap::new()).await
 }
 
 /// Drops the next tasks.
@@ -39,20 +41,86 @@ pub(crate) async fn discard(runtime: &Runtime, thread: &ThreadId) -> Result<Chec
     let kept = std::mem::take(&mut loaded.checkpoint.frontier.kept);
     loaded.checkpoint.frontier = Frontier { kept, ..Frontier::default() };
     let id = CheckpointId(runtime.ambient.id());
-    put_on_top(runtime, thread, &loaded, id, None, Carried::default()).await
+    put_on_top(runtime, thread, &loaded, id, None, Carried::default(), BTreeMap::new()).await
 }
 
-/// Makes a copy of a checkpoint the head of its thread.
+/// The next tasks of a branch, and what they have done.
+pub(crate) enum BranchWork<'l> {
+    /// The next tasks begin again.
+    Begins,
+    /// The next tasks keep the work that was read with the checkpoint.
+    Keeps(&'l Loaded),
+    /// Nothing is next.
+    Dropped,
+}
+
+/// Makes a copy of a checkpoint the head of its thread. `metadata` is added to that of the checkpoint.
 pub(crate) async fn branch(
     runtime: &Runtime,
     thread: &ThreadId,
     original: &Checkpoint,
+    work: BranchWork<'_>,
+    metadata: BTreeMap<String, Json>,
 ) -> Result<CheckpointId, ThreadError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
     let head = saver.history(thread, At::Head, 1).await?;
     let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
-    let copy = original.branched(CheckpointId(runtime.ambient.id()), thread)?;
-    store(runtime, thread, head.id, None, copy, Carried::default()).await
+    let mut copy = original.branched(CheckpointId(runtime.ambient.id()), thread)?;
+    copy.metadata.extend(metadata);
+    let mut carried = Carried::default();
+    match work {
+        BranchWork::Begins => {}
+        BranchWork::Keeps(loaded) => {
+            let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
+            let own = Own { program: &runtime.program, fields: &fields };
+            let mut carrier = Carrier::new(thread, loaded, &own);
+            for next in &copy.frontier.tasks {
+                carrier.carry(next, next.id(copy.id, copy.step));
+            }
+            carried = carrier.carried;
+        }
+        BranchWork::Dropped => {
+            copy.frontier = Frontier::default();
+            copy.metadata.remove(IDEMPOTENCY_KEY);
+        }
+    }
+    store(runtime, thread, head.id, None, copy, carried).await
+}
+
+/// Stores an update on top of a thread's head. The tasks of `nodes` are next, beside those that are.
+pub(crate) async fn go_to(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    update: Option<Box<dyn ErasedUpdate>>,
+    nodes: Vec<(NodeName, Option<Json>)>,
+    metadata: BTreeMap<String, Json>,
+) -> Result<CheckpointId, ThreadError> {
+    let mut loaded = head(runtime, thread).await?;
+    let topology = &runtime.program.topology;
+    for (node, _) in &nodes {
+        if topology.find(node).is_none() || node.is_start() || node.is_end() {
+            return Err(ThreadError::no_such_node(topology, node));
+        }
+    }
+    let id = CheckpointId(runtime.ambient.id());
+    let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
+    let own = Own { program: &runtime.program, fields: &fields };
+    let carried = Carrier::new(thread, &loaded, &own).all(id);
+    let tasks = &mut loaded.checkpoint.frontier.tasks;
+    let is_next = |tasks: &[NextTask], node: &NodeName| tasks.iter().any(|task| task.node == *node);
+    for (index, (node, input)) in nodes.into_iter().enumerate() {
+        match input {
+            None if is_next(tasks, &node) => {}
+            None => {
+                tasks.push(NextTask { node, cause: Cause::Tasks([0].into_iter().collect()), input: None })
+            }
+            input => {
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                tasks.push(NextTask { node, cause: Cause::Each { by: 0, index }, input });
+            }
+        }
+    }
+    put_on_top(runtime, thread, &loaded, id, update, carried, metadata).await
 }
 
 async fn head(runtime: &Runtime, thread: &ThreadId) -> Result<Loaded, ThreadError> {
@@ -68,6 +136,7 @@ pub(crate) async fn put_on_top(
     id: CheckpointId,
     update: Option<Box<dyn ErasedUpdate>>,
     carried: Carried,
+    metadata: BTreeMap<String, Json>,
 ) -> Result<CheckpointId, ThreadError> {
     let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
     let codec = |reason| ThreadError::Encode { what: "the edit".into(), reason };
@@ -77,12 +146,13 @@ pub(crate) async fn put_on_top(
     };
     let old = &loaded.checkpoint;
     let changes = changes(runtime, loaded, update, &writes)?;
-    let checkpoint = Checkpoint {
+    let mut checkpoint = Checkpoint {
         schema: runtime.program.schema_fingerprint,
         topology: runtime.program.description.topology_fingerprint,
         frontier: frontier(runtime, loaded, &fields)?,
         ..old.edited(id, RunId(runtime.ambient.id()), writes, changes)
     };
+    checkpoint.metadata.extend(metadata);
     let recorded = Some(Recorded::of(&loaded.results, &loaded.effects));
     store(runtime, thread, old.id, recorded, checkpoint, carried).await
 }

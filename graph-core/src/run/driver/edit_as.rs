@@ -1,6 +1,7 @@
 //! Edits as nodes: a given outcome replaces the run of each node.
 
 use std::boxed::Box;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -237,7 +238,8 @@ impl Driver {
             });
         }
         let carried = carrier.carried;
-        let edited = put_on_top(&self.runtime, &self.cell.thread, loaded, id, None, carried).await;
+        let edited =
+            put_on_top(&self.runtime, &self.cell.thread, loaded, id, None, carried, BTreeMap::new()).await;
         edited.map_err(RunError::from)
     }
 

@@ -3,7 +3,7 @@
 use super::drive::Driver;
 use crate::engine::TaskNumber;
 use crate::graph::NodeId;
-use crate::id::NodeName;
+use crate::id::{CheckpointId, NodeName, TaskId};
 use crate::node::Done;
 use crate::run::runtime::event::EventKind;
 use crate::run::runtime::redact;
@@ -63,9 +63,16 @@ impl Driver {
         let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) else {
             return;
         };
-        let tasks = TaskNumber::all().map_while(|task| self.machine.task(task));
-        let nodes = tasks.map(|task| self.runtime.program.topology.node_name(task.node).clone()).collect();
-        self.tell(EventKind::SuperstepStarted { step, nodes });
+        let base = self.base.checkpoint.unwrap_or(CheckpointId(self.cell.run.0));
+        let planned = TaskNumber::all().map_while(|task| self.machine.task(task));
+        let (nodes, tasks) = planned
+            .map(|task| {
+                let node = self.runtime.program.topology.node_name(task.node).clone();
+                let id = TaskId::derive(base, "", self.base.step + 1, &node, task.cause.each());
+                (node, id)
+            })
+            .unzip();
+        self.tell(EventKind::SuperstepStarted { step, nodes, tasks });
         for (task, slot) in TaskNumber::all().zip(&self.superstep.slots) {
             if slot.targets.is_some() {
                 self.task_finished(task, true);

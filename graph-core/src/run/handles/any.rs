@@ -1,12 +1,25 @@
 //! Graphs without their state type.
 
+use std::collections::BTreeMap;
+use std::string::String;
+use std::vec::Vec;
+
+use serde_json::Value;
+
 use super::any_state::AnyState;
 use super::edit_request::EditRequest;
 use super::graph::Graph;
+use super::past::Past;
 use super::thread::Thread;
-use crate::id::NodeName;
+use crate::checkpoint::{At, CheckpointerExt, StoreError};
+use crate::graph::Program;
+use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::node::JsonOutcome;
-use crate::state::StateForm;
+use crate::run::driver::edit::go_to;
+use crate::run::past::state;
+use crate::run::past::view::CheckpointView;
+use crate::run::runtime::thread_error::ThreadError;
+use crate::state::{Json, Lifetime, StateForm};
 
 /// A graph without its state type, for servers, debuggers and other programs that handle many graphs.
 ///
@@ -85,5 +98,101 @@ impl Thread<AnyState> {
         outcome: impl Into<JsonOutcome>,
     ) -> EditRequest<AnyState> {
         EditRequest::<AnyState>::new(self.shared_runtime(), self.id().clone()).and_as_named(node, outcome)
+    }
+
+    /// Stores `update`, if there is one, as a new checkpoint on top of the latest one, with these nodes next beside those
+    /// that are: each with the item that it takes, or without one. [`resume`](Self::resume) runs them. `metadata` is added
+    /// to the metadata of the checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error if the thread never ran, the graph has no such node, the update does not fit the state, another
+    /// run was faster, or the store fails.
+    pub async fn go_to(
+        &self,
+        update: Option<Value>,
+        nodes: Vec<(NodeName, Option<Json>)>,
+        metadata: BTreeMap<String, Json>,
+    ) -> Result<CheckpointId, ThreadError> {
+        let runtime = self.shared_runtime();
+        let update =
+            update.map(|update| AnyState::write(update, &*runtime.program.initial, None)).transpose();
+        let update = update.map_err(|misfit| ThreadError::misfit("the edit", misfit))?;
+        go_to(&runtime, self.id(), update, nodes, metadata).await
+    }
+
+    /// Reads a checkpoint of the thread of a subgraph as a JSON document. `nodes` are the nodes whose subgraphs lead to
+    /// it from the graph at the top, `below` is its thread. Returns `None` if the subgraph has no such checkpoint. Lists
+    /// and maps that were never written are in the values if they begin empty.
+    ///
+    /// # Errors
+    /// Returns an error if the graph has no such nodes, or the store fails.
+    pub async fn view_below(
+        &self,
+        nodes: &[NodeName],
+        below: &ThreadId,
+        at: At,
+    ) -> Result<Option<CheckpointView>, ThreadError> {
+        let runtime = self.shared_runtime();
+        let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let mut program = &runtime.program;
+        for node in nodes {
+            let inner = program.topology.find(node).and_then(|id| program.node(id).subgraph.as_ref());
+            program = inner.ok_or_else(|| ThreadError::no_such_node(&runtime.program.topology, node))?;
+        }
+        let loaded = match saver.read(below, at).await {
+            Err(StoreError::NoCheckpoint { .. }) => None,
+            loaded => loaded?,
+        };
+        Ok(loaded.map(|loaded| {
+            let mut view = CheckpointView::of(program, below, &loaded);
+            add_empty(program, &mut view);
+            view
+        }))
+    }
+
+    /// Adds the lists and maps that were never written and begin empty to the values of a checkpoint of this thread.
+    pub fn add_empty_values(&self, view: &mut CheckpointView) {
+        add_empty(&self.shared_runtime().program, view);
+    }
+}
+
+impl Past<AnyState> {
+    /// Works like [`view`](Self::view), with lists and maps that were never written in the values if they begin empty.
+    pub fn whole_view(&self) -> CheckpointView {
+        let mut view = self.view();
+        let (runtime, ..) = self.parts();
+        add_empty(&runtime.program, &mut view);
+        view
+    }
+
+    /// Returns the values of the fields that finished tasks of an unfinished superstep wrote, with their writes, by
+    /// field. The values of [`whole_view`](Self::whole_view) are those before the superstep.
+    ///
+    /// # Errors
+    /// Returns an error if the results of the tasks cannot be merged.
+    pub fn unmerged_values(&self) -> Result<BTreeMap<String, Value>, ThreadError> {
+        let (runtime, _, loaded) = self.parts();
+        let written = state::written(&runtime.program, loaded)?;
+        let read = |value: Json| value.decode().expect("a value of a state has a JSON form");
+        Ok(written.into_iter().map(|(field, value)| (field, read(value))).collect())
+    }
+}
+
+/// Adds fields that were never written, if they are lists or maps that begin empty: readers go through their items.
+fn add_empty(program: &Program, view: &mut CheckpointView) {
+    for id in program.schema.ids() {
+        let field = program.schema.field(id);
+        if field.lifetime != Lifetime::Stored || field.secret || view.values.contains_key(&field.name) {
+            continue;
+        }
+        let initial = program.initial.encode_field(id).ok().and_then(|value| value.decode().ok());
+        let is_empty = initial.as_ref().is_some_and(|initial: &Value| match initial {
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            _ => false,
+        });
+        if let Some(initial) = initial.filter(|_| is_empty) {
+            view.values.insert(field.name.clone(), initial);
+        }
     }
 }

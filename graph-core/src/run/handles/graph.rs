@@ -110,6 +110,12 @@ impl<S, C> Graph<S, C> {
         self.with(|runtime| runtime.store = Some(store.into()))
     }
 
+    /// Returns the store that the graph gives to its nodes; `None` if there is none.
+    #[must_use]
+    pub fn store_in_use(&self) -> Option<&Store> {
+        self.runtime.store.as_ref()
+    }
+
     /// Limits the number of supersteps of a run; the default is 1,000. A run that reaches the limit can be resumed.
     #[must_use]
     pub fn recursion_limit(self, supersteps: u64) -> Self {

@@ -24,6 +24,9 @@ pub struct JsonSchemas {
     pub input: Option<Value>,
     /// The schema of the result of a run: the state, unless the graph [sets another one](Graph::with_json_schemas).
     pub output: Option<Value>,
+    /// The schema of the configuration of a run; `None` if no node takes [`Configured`](crate::node::Configured).
+    /// Several types are combined by `allOf`.
+    pub config: Option<Value>,
 }
 
 impl<S, C> Graph<S, C> {
@@ -63,7 +66,15 @@ impl<S, C> Graph<S, C> {
             None if self.runtime().read_input.is_some() => (None, None),
             None => (object(true), state.clone()),
         };
-        JsonSchemas { state, input, output }
+        let mut configurations = Vec::new();
+        program.add_configurations(&mut configurations);
+        let mut configurations: Vec<Value> =
+            configurations.iter().filter_map(|schema| schema.decode().ok()).collect();
+        let config = match configurations.len() {
+            0 | 1 => configurations.pop(),
+            _ => Some(json!({ "type": "object", "allOf": configurations })),
+        };
+        JsonSchemas { state, input, output, config }
     }
 
     /// Sets the types `I` of inputs and `O` of outputs for [`json_schemas`](Self::json_schemas): the types of a

@@ -1,25 +1,29 @@
 //! One checkpoint of a thread.
 
 use std::boxed::Box;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
 use super::request::RunRequest;
 use super::thread::Thread;
 use crate::checkpoint::{At, Loaded, Source, TaskRecord};
-use crate::id::{CheckpointId, NodeName, ThreadId};
-use crate::run::driver::edit::branch;
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::run::driver::answering::check_answer;
+use crate::run::driver::edit::{BranchWork, branch};
 use crate::run::driver::order::Verb;
 use crate::run::past::events::PastEvents;
 use crate::run::past::replay::ReplayRequest;
 use crate::run::past::state::{TaskState, tasks_of};
 use crate::run::past::view::CheckpointView;
+use crate::run::runtime::error::RunError;
 use crate::run::runtime::field_map::state_of;
 use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::shared::Runtime;
 use crate::run::runtime::thread_error::ThreadError;
-use crate::state::StateForm;
+use crate::state::{Json, StateForm};
 
 /// One checkpoint of a thread, with its state.
 pub struct Past<S: StateForm> {
@@ -111,7 +115,55 @@ impl<S: StateForm> Past<S> {
     /// # Errors
     /// Returns an error if another run was faster, or the store fails.
     pub async fn branch(&self) -> Result<CheckpointId, ThreadError> {
-        branch(&self.runtime, &self.thread, &self.loaded.checkpoint).await
+        self.branch_with(BTreeMap::new()).await
+    }
+
+    /// Works like [`branch`](Self::branch), and adds entries to the metadata of the copy.
+    ///
+    /// # Errors
+    /// Returns an error if another run was faster, or the store fails.
+    pub async fn branch_with(&self, metadata: BTreeMap<String, Json>) -> Result<CheckpointId, ThreadError> {
+        self.copied(BranchWork::Begins, metadata).await
+    }
+
+    /// Takes the thread back to this checkpoint as it was when it was read: begins a [branch](Self::branch_with) whose
+    /// next tasks keep the results, questions and effects that they had then.
+    ///
+    /// # Errors
+    /// Returns an error if another run was faster, or the store fails.
+    pub async fn rewind(&self, metadata: BTreeMap<String, Json>) -> Result<CheckpointId, ThreadError> {
+        self.copied(BranchWork::Keeps(&self.loaded), metadata).await
+    }
+
+    /// Works like [`branch_with`](Self::branch_with), and drops the next tasks of the copy.
+    ///
+    /// # Errors
+    /// Returns an error if another run was faster, or the store fails.
+    pub async fn branch_without_tasks(
+        &self,
+        metadata: BTreeMap<String, Json>,
+    ) -> Result<CheckpointId, ThreadError> {
+        self.copied(BranchWork::Dropped, metadata).await
+    }
+
+    async fn copied(
+        &self,
+        work: BranchWork<'_>,
+        metadata: BTreeMap<String, Json>,
+    ) -> Result<CheckpointId, ThreadError> {
+        branch(&self.runtime, &self.thread, &self.loaded.checkpoint, work, metadata).await
+    }
+
+    /// Checks an answer to an open question without storing it.
+    ///
+    /// # Errors
+    /// Returns [`RunError::WrongAnswer`] if the question's node does not accept it. An answer to a question that is not
+    /// open here is not checked.
+    pub fn check_answer(&self, interrupt: InterruptId, answer: &Json) -> Result<(), RunError> {
+        match self.loaded.asks.iter().find(|ask| ask.id == interrupt && ask.is_open()) {
+            Some(ask) => check_answer(&self.runtime.program, ask, answer),
+            None => Ok(()),
+        }
     }
 
     /// Runs from here again, live: begins a [`branch`](Self::branch) and runs it to its end. All effects happen

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::any_state::AnyState;
 use super::run_stream::RunStream;
-use crate::checkpoint::IDEMPOTENCY_KEY;
+use crate::checkpoint::{CONFIGURATION, IDEMPOTENCY_KEY};
 use crate::graph::SelectNodes;
 use crate::id::ThreadId;
 use crate::run::driver::begin::carry_out;
@@ -124,19 +124,26 @@ impl<S: StateForm> RunRequest<S> {
         self
     }
 
+    /// Sets the configuration of the run, which nodes take as [`Configured<T>`](crate::node::Configured), also those
+    /// of subgraphs. It is stored in the entry `config` of the metadata of the run's checkpoints.
+    /// Without a configuration, a run that continues the thread has that of the run before it, and one with an input
+    /// has the empty object.
+    pub fn configure(mut self, configuration: serde_json::Map<String, serde_json::Value>) -> Self {
+        self.order.metadata.insert(CONFIGURATION.into(), encoded(&configuration));
+        self
+    }
+
     /// Adds an entry to the metadata of every checkpoint that this run writes. A value without a JSON form is
     /// stored as its error text.
     ///
     /// In the JSON document of a checkpoint, `source`, `step`, `run_id` and `writes` belong to the checkpoint. An
     /// entry with one of these names is prefixed, as in `user.source`. The entry `idempotency_key` belongs to
     /// [`run_once`](crate::run::Thread::run_once), so an entry of yours with that name is stored as
-    /// `user.idempotency_key`.
+    /// `user.idempotency_key`. So does `config`, which belongs to [`configure`](Self::configure).
     pub fn metadata<T: Serialize + ?Sized>(mut self, name: impl Into<String>, value: &T) -> Self {
-        let value = Json::encode(value).unwrap_or_else(|error| {
-            Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
-        });
+        let value = encoded(value);
         let name = match name.into() {
-            name if name == IDEMPOTENCY_KEY => std::format!("user.{name}"),
+            name if name == IDEMPOTENCY_KEY || name == CONFIGURATION => std::format!("user.{name}"),
             name => name,
         };
         self.order.metadata.insert(name, value);
@@ -233,4 +240,11 @@ impl<S> fmt::Debug for RunRequest<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunRequest").field("thread", &self.order.thread).finish_non_exhaustive()
     }
+}
+
+/// Returns the JSON form of a value; for a value without one, its error text.
+fn encoded<T: Serialize + ?Sized>(value: &T) -> Json {
+    Json::encode(value).unwrap_or_else(|error| {
+        Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
+    })
 }

@@ -44,6 +44,13 @@ impl<S: StateForm> Thread<S> {
         &self.id
     }
 
+    /// Returns the thread with another id, of the same graph and store: such as that of a [subgraph](super::SubgraphView)
+    /// with a state of the same type, to read it.
+    #[must_use]
+    pub fn sibling(&self, id: impl Into<ThreadId>) -> Self {
+        Self::new(Arc::clone(&self.runtime), id.into())
+    }
+
     /// Runs the graph on an input: an update, which goes through the reducers on top of the existing state, or a
     /// whole state, which only a new thread accepts.
     ///

@@ -1,5 +1,7 @@
 //! The current state of a thread: the state with the writes of finished tasks, and the progress of each task.
 
+use std::collections::BTreeSet;
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -15,7 +17,7 @@ use crate::run::runtime::outcome::Interrupt;
 use crate::run::runtime::redact;
 use crate::run::runtime::shared::Runtime;
 use crate::run::runtime::thread_error::ThreadError;
-use crate::state::{ErasedState, Indexes, Json, LoggedWrite, StateForm, caught};
+use crate::state::{ErasedState, FieldId, Indexes, Json, Lifetime, LoggedWrite, StateForm, caught};
 
 /// The current state of a thread.
 ///
@@ -111,9 +113,8 @@ pub(crate) fn tasks_of(program: &Program, loaded: &Loaded) -> Vec<TaskState> {
 
 pub(crate) fn state<S: StateForm>(runtime: &Runtime, loaded: &Loaded) -> Result<ThreadState<S>, ThreadError> {
     let program = &runtime.program;
-    let (mut values, _) = state_of(program, loaded)?;
     let tasks = tasks_of(program, loaded);
-    apply(program, loaded, &tasks, &mut values)?;
+    let values = applied(program, loaded, &tasks)?;
     Ok(ThreadState {
         checkpoint: loaded.checkpoint.id,
         step: loaded.checkpoint.step,
@@ -122,6 +123,42 @@ pub(crate) fn state<S: StateForm>(runtime: &Runtime, loaded: &Loaded) -> Result<
         next: tasks.iter().filter(|task| !task.is_finished()).map(|task| task.node.clone()).collect(),
         tasks,
     })
+}
+
+/// Returns the state of a checkpoint with the writes of finished tasks.
+fn applied(
+    program: &Program,
+    loaded: &Loaded,
+    tasks: &[TaskState],
+) -> Result<Arc<dyn ErasedState>, ThreadError> {
+    let (mut values, _) = state_of(program, loaded)?;
+    apply(program, loaded, tasks, &mut values)?;
+    Ok(values)
+}
+
+/// Returns the values of the fields that finished tasks wrote, with their writes, for a reader without access to
+/// secrets.
+pub(crate) fn written(program: &Program, loaded: &Loaded) -> Result<Vec<(String, Json)>, ThreadError> {
+    let tasks = tasks_of(program, loaded);
+    let fields = FieldMap::new(&loaded.schema, &program.schema);
+    let results = tasks.iter().filter_map(|task| task.result.as_ref());
+    let written: BTreeSet<FieldId> =
+        results.flat_map(|result| fields.own_writes(&result.writes)).map(|write| write.field).collect();
+    if written.is_empty() {
+        return Ok(Vec::new());
+    }
+    let values = applied(program, loaded, &tasks)?;
+    let stored = written.into_iter().filter(|id| program.schema.field(*id).lifetime == Lifetime::Stored);
+    let shown = stored.map(|id| {
+        let name = program.schema.field(id).name.clone();
+        let value = values.encode_field(id).map_err(|reason| ThreadError::Decode {
+            checkpoint: loaded.checkpoint.id,
+            field: name.clone(),
+            reason: redact::reason(reason, [id], &program.schema),
+        })?;
+        Ok((name, redact::value(&value, id, &program.schema)))
+    });
+    shown.collect()
 }
 
 /// Applies the writes of finished tasks, as their barrier will.

@@ -23,6 +23,15 @@ pub enum RunError {
     /// A node failed, after its retries.
     #[error(transparent)]
     Node(#[from] NodeFailure),
+    /// The configuration of the run does not fit the type that a node takes. Nothing was run or stored: correct the
+    /// member that the reason names.
+    #[error("the configuration does not fit node {node:?}: {reason}")]
+    Configuration {
+        /// The node.
+        node: NodeName,
+        /// The type of its [`Configured`](crate::node::Configured) argument, and the difference.
+        reason: String,
+    },
     /// Two tasks of one superstep wrote a field that allows one writer.
     #[error("step {step}: nodes {first:?} and {second:?} both {verb} field {field:?} in one superstep; {advice}",
         verb = if *.overwrites { "overwrite" } else { "write" },

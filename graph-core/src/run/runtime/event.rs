@@ -15,7 +15,7 @@ use super::stream::queue::EventQueue;
 use super::stream::view::{View, Views};
 use crate::checkpoint::Source;
 use crate::error::ErrorReport;
-use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::id::{CheckpointId, NodeName, RunId, TaskId, ThreadId};
 use crate::node::{CustomSink, TaskCell};
 use crate::state::{Json, LoggedWrite, caught};
 
@@ -71,6 +71,10 @@ pub enum EventKind {
         step: i64,
         /// Its tasks' nodes, in merge order.
         nodes: Vec<NodeName>,
+        /// Its tasks' ids, in the same order, by which the threads of subgraphs are named. Empty in logs of older
+        /// versions, and in a rebuilt log if the checkpoint before was pruned.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<TaskId>,
     },
     /// An attempt of a task began.
     TaskStarted {
@@ -350,5 +354,19 @@ impl CustomSink for EventLog {
 impl fmt::Debug for EventLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventLog").field("run", &self.shared.run).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_an_older_version_has_no_ids_of_tasks() {
+        let stored = r#"{"seq":6,"at_ms":9,"run":"01941f38-be40-7000-8000-0003ebebebe8",
+            "type":"superstep_started","step":1,"nodes":["plan"]}"#;
+        let event: RunEvent = serde_json::from_str(stored).expect("it is an event");
+        let nodes = alloc::vec![NodeName::from("plan")];
+        assert_eq!(event.kind, EventKind::SuperstepStarted { step: 1, nodes, tasks: Vec::new() });
     }
 }

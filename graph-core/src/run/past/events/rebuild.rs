@@ -7,7 +7,7 @@ use std::vec::Vec;
 use alloc::string::String;
 
 use super::told::{Below, Group, Moment, Placed, Runs, Told, UNKNOWN, Unfinished, emissions, told};
-use super::unfinished::{has_asked, has_paused};
+use super::unfinished::{has_asked, has_paused, tasks_on};
 use crate::checkpoint::{NextTask, Source, StepRecord, TaskRecord, below};
 use crate::graph::Program;
 use crate::id::{CheckpointId, ThreadId};
@@ -89,7 +89,8 @@ impl Rebuild<'_> {
             return;
         }
         let nodes = checkpoint.tasks.iter().map(|task| task.node.clone()).collect();
-        all.push(told(start, EventKind::SuperstepStarted { step: checkpoint.step, nodes }));
+        let tasks = base.map(tasks_on).unwrap_or_default();
+        all.push(told(start, EventKind::SuperstepStarted { step: checkpoint.step, nodes, tasks }));
         let end = Moment { run, at_ms: checkpoint.id.unix_ms() };
         for (position, task) in (0u32..).zip(&checkpoint.tasks) {
             let step = Placed { step: checkpoint.step, task: position, node: &task.node };

@@ -5,8 +5,8 @@ use std::vec::Vec;
 
 use super::rebuild::{Rebuild, leads_nowhere};
 use super::told::{Moment, Placed, Runs, Told, UNKNOWN, Unfinished, emissions, told};
-use crate::checkpoint::{AskRecord, FailureRecord, NextTask, Source, StepRecord, TaskResult};
-use crate::id::{NodeName, ThreadId};
+use crate::checkpoint::{AskRecord, Checkpoint, FailureRecord, NextTask, Source, StepRecord, TaskResult};
+use crate::id::{NodeName, TaskId, ThreadId};
 use crate::run::runtime::event::{EventKind, PathSegment};
 use crate::run::runtime::outcome::Status;
 
@@ -170,7 +170,13 @@ fn planned_on(base: &StepRecord) -> impl Iterator<Item = (Placed<'_>, &NextTask)
 
 fn superstep_on(base: &StepRecord) -> EventKind {
     let nodes = base.checkpoint.frontier.tasks.iter().map(|next| next.node.clone()).collect();
-    EventKind::SuperstepStarted { step: base.checkpoint.step + 1, nodes }
+    EventKind::SuperstepStarted { step: base.checkpoint.step + 1, nodes, tasks: tasks_on(base) }
+}
+
+/// Returns the ids of the next tasks of a checkpoint.
+pub(super) fn tasks_on(base: &StepRecord) -> Vec<TaskId> {
+    let Checkpoint { id, step, frontier, .. } = &base.checkpoint;
+    frontier.tasks.iter().map(|next| next.id(*id, *step)).collect()
 }
 
 /// Creates the event of a failed run, with the text of [`NodeFailure`](crate::run::NodeFailure).
