@@ -1,4 +1,4 @@
-//! Benchmarks of compaction: its cost to an agent, except for the call of the model.
+//! Benchmarks of long conversations: compaction, except for the call of the model, and the passes before a request.
 
 use std::time::Instant;
 
@@ -59,4 +59,55 @@ pub(crate) fn compaction() -> Figure {
     }
     let target = "counting its tokens once; less than 20 ms, with tiktoken too";
     Figure { unit: "ms", values, baselines, extra, target }
+}
+
+/// Returns 500 turns with a call each, of 200,000 tokens.
+#[cfg(feature = "assistant")]
+fn turns() -> Vec<Message> {
+    use superstep::nodes::message::ToolCall;
+    let turn = |n: usize| {
+        let tool = if n.is_multiple_of(2) { "grep" } else { "read_file" };
+        let input = serde_json::json!({ "path": format!("{}", n % 300), "pattern": format!("{}", n % 300) });
+        let call = ToolCall::new(format!("call{n}"), tool, input);
+        [
+            Message::human(format!("q{n}"), "Look at it. ".repeat(35)),
+            Message::ai_with_calls(format!("w{n}"), "I look. ".repeat(50), vec![call.clone()]),
+            Message::tool(format!("t{n}"), &call, "line of a file ".repeat(28)),
+            Message::ai(format!("a{n}"), "It is good. ".repeat(25)),
+        ]
+    };
+    (0..500).flat_map(turn).collect()
+}
+
+/// W20: the five passes over 2,000 messages of 200,000 tokens, with one message more since the last request, against
+/// counting the tokens of all once.
+#[cfg(feature = "assistant")]
+pub(crate) fn passes() -> Figure {
+    use superstep::nodes::assistant::context::{Anchor, ContextSettings, ContextWindow, History, prepare};
+    use superstep::nodes::model::Usage;
+    let (settings, window) = (ContextSettings::default(), Some(ContextWindow::new(400_000, 20_000)));
+    let (mut values, mut baselines, mut cold) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let mut messages = turns();
+        let begun = Instant::now();
+        let all: u64 = messages.iter().map(|message| settings.counter.message(message)).sum();
+        let once = begun.elapsed().as_secs_f64() * 1e3;
+        assert!((190_000..210_000).contains(&all) && messages.len() == 2_000, "{all}");
+        let begun = Instant::now();
+        let first = prepare(&History { messages: &messages, ..History::default() }, window, &settings);
+        cold.push(begun.elapsed().as_secs_f64() * 1e3 / once);
+        let anchor = Anchor::new("reply", &Usage::of(first.tokens, 4), first.records);
+        let trims = first.trims;
+        messages.extend([Message::ai("reply", "It is."), Message::human("next", "And this one?")]);
+        let history =
+            History { messages: &messages, trims: &trims, anchor: anchor.as_ref(), ..History::default() };
+        let begun = Instant::now();
+        let next = prepare(&history, window, &settings);
+        values.push(begun.elapsed().as_secs_f64() * 1e3);
+        baselines.push(once);
+        assert!(next.trims.is_empty(), "all was decided at first");
+    }
+    let mut extra = Map::new();
+    extra.insert("cold_over_counting".to_owned(), round(median(&cold)).into());
+    Figure { unit: "ms", values, baselines, extra, target: "counting once, ≤ 0.2; without an anchor ≤ 3" }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Map, Value};
 
 #[cfg(feature = "assistant")]
-use crate::sessions;
+use crate::{answers, sessions};
 use crate::{asleep, engine, messages};
 
 /// The first argument of such a process.
@@ -21,6 +21,12 @@ const TASKS: &[Task] = &[
     ("fan", engine::stored_fan),
     #[cfg(feature = "assistant")]
     ("session", sessions::open_old),
+    #[cfg(feature = "assistant")]
+    ("answer", answers::answer_stored),
+    #[cfg(all(feature = "assistant", feature = "tools-shell", unix))]
+    ("long result", sessions::run_long),
+    #[cfg(all(feature = "assistant", feature = "tools-shell", unix))]
+    ("no result", sessions::run_silent),
     ("asleep by hand", asleep::by_hand),
     ("asleep", asleep::without_saver),
     ("asleep in memory", asleep::in_memory),

@@ -12,8 +12,12 @@
 mod agent;
 #[cfg(feature = "assistant")]
 mod agents;
+#[cfg(feature = "assistant")]
+mod answers;
 mod asleep;
 mod compaction;
+#[cfg(all(feature = "assistant", feature = "tools"))]
+mod decisions;
 mod effects;
 mod engine;
 mod floor;
@@ -30,6 +34,8 @@ mod sessions;
 #[cfg(feature = "assistant")]
 mod snapshots;
 mod soak;
+#[cfg(all(feature = "assistant", unix))]
+mod start;
 mod storage;
 mod threads;
 mod turns;
@@ -73,14 +79,24 @@ const WORKLOADS: &[Workload] = &[
     ("W16a", sessions::turn_of_assistant),
     ("W17", effects::process),
     ("W17p", effects::power),
+    #[cfg(all(feature = "assistant", feature = "tools"))]
+    ("W17d", decisions::decisions),
     #[cfg(feature = "assistant")]
     ("W18", sessions::old_session),
     #[cfg(feature = "assistant")]
     ("W18l", sessions::list),
+    #[cfg(all(feature = "assistant", feature = "tools-shell", unix))]
+    ("W18m", sessions::long_result),
     #[cfg(feature = "assistant")]
     ("W19", snapshots::snapshots),
     #[cfg(feature = "assistant")]
+    ("W20", compaction::passes),
+    #[cfg(feature = "assistant")]
     ("W21", agents::readers),
+    #[cfg(feature = "assistant")]
+    ("W22", answers::stored_question),
+    #[cfg(all(feature = "assistant", unix))]
+    ("W23", start::prompt),
     ("W24", asleep::asleep),
 ];
 
@@ -105,9 +121,21 @@ fn main() {
     for (id, run) in WORKLOADS {
         let is_wanted =
             if ids.is_empty() { !LONG.contains(id) } else { ids.iter().any(|wanted| wanted == id) };
-        if is_wanted {
+        let missing = if is_wanted { missing(id) } else { None };
+        if let Some(missing) = missing {
+            report::skipped(output, id, missing);
+        } else if is_wanted {
             report::line(output, id, &run());
         }
+    }
+}
+
+/// The reason for which a workload cannot run here.
+fn missing(id: &str) -> Option<&'static str> {
+    match id {
+        #[cfg(all(feature = "assistant", unix))]
+        "W23" => start::missing(),
+        _ => None,
     }
 }
 

@@ -65,6 +65,14 @@ pub(crate) fn head(output: Output) {
     }
 }
 
+/// Prints that a workload cannot run here.
+pub(crate) fn skipped(output: Output, id: &str, reason: &str) {
+    match output {
+        Output::Json => println!("{}", serde_json::json!({ "id": id, "skipped": reason })),
+        Output::Table => println!("{id:<4} skipped: {reason}"),
+    }
+}
+
 pub(crate) fn line(output: Output, id: &str, figure: &Figure) {
     let line = Line {
         id,
@@ -80,11 +88,14 @@ pub(crate) fn line(output: Output, id: &str, figure: &Figure) {
         Output::Table => {
             let extra: Vec<String> =
                 figure.extra.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            // A baseline that cannot be measured here is no number.
+            let (baseline, ratio) = match line.baseline.is_nan() {
+                true => ("–".to_owned(), "–".to_owned()),
+                false => (line.baseline.to_string(), format!("{:.2}", line.ratio)),
+            };
             println!(
-                "{id:<4} {:>10} {:>10} {:>7.2}  {:<10} {}; {}",
+                "{id:<4} {:>10} {baseline:>10} {ratio:>7}  {:<10} {}; {}",
                 line.value,
-                line.baseline,
-                line.ratio,
                 line.unit,
                 figure.target,
                 extra.join(", ")

@@ -1,4 +1,5 @@
-//! Benchmarks of the assistant's sessions: the cost of a turn, of opening an old session, and of a list.
+//! Benchmarks of the assistant's sessions: the cost of a turn, of opening an old session, of a list, and of a long
+//! result.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -8,7 +9,9 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::{Durability, SqliteSaver};
-use superstep::nodes::assistant::permission::{Permissions, RuleKind, RulePlace, RuleSource};
+use superstep::nodes::assistant::permission::{
+    Decision, Layer, Permissions, RuleKind, RulePlace, RuleSource, Verdict,
+};
 use superstep::nodes::assistant::{AssistantConfig, AssistantState, Session, SessionSummary, assistant};
 use superstep::nodes::message::{Message, ToolCall};
 use superstep::nodes::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest};
@@ -23,7 +26,9 @@ use crate::report::{Figure, median, round};
 /// Turns that are measured on each length.
 const TURNS: usize = 200;
 /// Turns of the old session of W18.
-const OLD: u32 = 10_000;
+const OLD: usize = 10_000;
+/// Turns of that session that are written at once.
+const AT_ONCE: usize = 20;
 const SESSIONS: u32 = 1_000;
 const ROUNDS: usize = 3;
 /// The number of letters of a message.
@@ -31,9 +36,22 @@ const LETTERS: usize = 440;
 
 /// A model that answers at once, after one call of a tool where the message of the user asks for it. It notes when it
 /// was asked first.
-#[derive(Clone, Default)]
-struct Instantly {
+#[derive(Clone)]
+pub(crate) struct Instantly {
     asked: Arc<Mutex<Option<Instant>>>,
+    call: ToolCall,
+}
+
+impl Instantly {
+    pub(crate) fn calling(tool: &str, input: Value) -> Self {
+        Self { asked: Arc::default(), call: ToolCall::new("c", tool, input) }
+    }
+}
+
+impl Default for Instantly {
+    fn default() -> Self {
+        Self::calling("look", json!({}))
+    }
 }
 
 impl ChatModel for Instantly {
@@ -48,7 +66,7 @@ impl ChatModel for Instantly {
             _ => false,
         };
         let reply = match wants_tool {
-            true => ModelReply::new("instantly", "").with_calls(vec![ToolCall::new("c", "look", json!({}))]),
+            true => ModelReply::new("instantly", "").with_calls(vec![self.call.clone()]),
             false => ModelReply::new("instantly", text("answer")),
         };
         stream::iter(reply.to_events().into_iter().map(Ok)).boxed()
@@ -60,7 +78,7 @@ fn text(kind: &str) -> String {
 }
 
 /// Opens the file with an assistant whose tool answers at once.
-async fn graph(path: &Path, model: Instantly) -> Graph<AssistantState> {
+pub(crate) async fn graph(path: &Path, model: Instantly) -> Graph<AssistantState> {
     let look =
         TypedTool::new("look", "Looks at something. Says what it is.", |_: Value| async { text("result") });
     let allow = RulePlace::new("look".parse().expect("a sound rule"), RuleSource::User);
@@ -127,6 +145,32 @@ pub(crate) fn turn_of_assistant() -> Figure {
     })
 }
 
+/// Adds the messages and decisions of turns with a tool to a session, and takes a turn.
+async fn add_turns(thread: &Thread<AssistantState>, turns: std::ops::Range<usize>) {
+    let messages = turns.clone().flat_map(|n| {
+        let call = ToolCall::new(format!("c{n}"), "look", json!({}));
+        [
+            Message::human(format!("q{n}"), format!("look at {n}: {}", text("question"))),
+            Message::ai_with_calls(format!("w{n}"), "", vec![call.clone()]),
+            Message::tool(format!("t{n}"), &call, text("result")),
+            Message::ai(format!("a{n}"), text("answer")),
+        ]
+    });
+    let decisions = turns.map(|n| Decision {
+        call: format!("c{n}"),
+        tool: "look".to_owned(),
+        layer: Layer::Rules,
+        rules: vec![RulePlace::new("look".parse().expect("a sound rule"), RuleSource::User)],
+        verdict: Verdict::Allow,
+        reason: "allowed by look".to_owned(),
+    });
+    let update = AssistantState::ask("look at it").messages(messages.collect::<Vec<_>>());
+    let update = update.decisions(decisions.collect::<Vec<_>>());
+    let _stored = thread.input(update).await.expect("it is stored");
+    let run = thread.resume().await.expect("the turn runs");
+    assert!(run.state.exit.is_some(), "it has ended");
+}
+
 /// W18: a session of 10,000 turns with tools is opened in a new process, up to its first request to the model.
 pub(crate) fn old_session() -> Figure {
     let folder = TempDir::new().expect("a folder for the file");
@@ -134,10 +178,9 @@ pub(crate) fn old_session() -> Figure {
     let file = path.clone();
     on_worker(async move {
         let graph = graph(&file, Instantly::default()).await;
-        let mut session = Session::open(&graph, "session").await.expect("it opens");
-        for n in 0..OLD {
-            let message = format!("look at {n}: {}", text("question"));
-            let _run = session.ask(message).await.expect("the turn runs");
+        let thread = graph.thread("session");
+        for n in (0..OLD).step_by(AT_ONCE) {
+            add_turns(&thread, n..n + AT_ONCE).await;
         }
     });
     let (mut values, mut baselines, mut extra) = (Vec::new(), Vec::new(), Map::new());
@@ -172,6 +215,71 @@ pub(crate) fn open_old(path: &Path) -> Map<String, Value> {
         figures.insert("resident_mb".into(), round(resident / 1024.0).into());
         figures.insert("messages".into(), decoded.messages.len().into());
         figures
+    })
+}
+
+/// The bytes that the command of W18m prints.
+#[cfg(all(feature = "tools-shell", unix))]
+const OUTPUT: usize = 100_000_000;
+
+/// W18m: a command that prints 100 MB, in a process of its own, against one that prints nothing.
+#[cfg(all(feature = "tools-shell", unix))]
+pub(crate) fn long_result() -> Figure {
+    let (mut values, mut baselines, mut extra) = (Vec::new(), Vec::new(), Map::new());
+    for _ in 0..ROUNDS {
+        let folder = TempDir::new().expect("a folder for the files");
+        baselines.push(fresh::number(&fresh::measure("no result", folder.path()), "grown_mb"));
+        let folder = TempDir::new().expect("a folder for the files");
+        extra = fresh::measure("long result", folder.path());
+        values.push(fresh::number(&extra, "grown_mb"));
+    }
+    let target = "growth without output; ≤ 50 MB";
+    Figure { unit: "MB", values, baselines, extra, target }
+}
+
+/// Runs a command that prints 100 MB, and reads its output from the workspace.
+#[cfg(all(feature = "tools-shell", unix))]
+pub(crate) fn run_long(folder: &Path) -> Map<String, Value> {
+    let mut figures = run_command(folder, &format!("yes line | head -c {OUTPUT}"));
+    let stored = std::fs::read_dir(folder.join(".superstep/blobs")).expect("the folder for long results");
+    let text = |file: &Path| file.extension().is_some_and(|extension| extension == "txt");
+    let mut files = stored.map(|entry| entry.expect("it reads").path()).filter(|path| text(path));
+    let file = files.next().expect("the output is stored");
+    let whole = std::fs::read(file).expect("it reads");
+    assert!(whole.len() == OUTPUT && whole.chunks(5).all(|line| line == b"line\n"), "all of it is stored");
+    figures.insert("stored_bytes".into(), whole.len().into());
+    figures
+}
+
+/// Runs a command that prints nothing.
+#[cfg(all(feature = "tools-shell", unix))]
+pub(crate) fn run_silent(folder: &Path) -> Map<String, Value> {
+    run_command(folder, "true")
+}
+
+/// Takes a turn with a command, and returns the growth of the resident memory in MB: of its maximum since the turn.
+#[cfg(all(feature = "tools-shell", unix))]
+fn run_command(folder: &Path, command: &str) -> Map<String, Value> {
+    use superstep::nodes::tools::{Bash, Workspace};
+    let (folder, input) = (folder.to_owned(), json!({ "command": command }));
+    on_worker(async move {
+        let bash = Bash::new(Workspace::at(&folder).expect("a folder"));
+        let allow = RulePlace::new("bash".parse().expect("a sound rule"), RuleSource::User);
+        let config = AssistantConfig::new(Instantly::calling("bash", input))
+            .tools(ToolRegistry::new().with(bash).expect("a sound tool"))
+            .workspace(&folder)
+            .permissions(Permissions::new().rule(RuleKind::Allow, allow));
+        let saver = SqliteSaver::open(folder.join("sessions.db")).await.expect("the file opens");
+        let graph = assistant(config).expect("a sound graph").checkpointer(saver);
+        let before = fresh::kib("VmRSS");
+        let run = graph.thread("session").run(AssistantState::ask("look at it")).await.expect("it runs");
+        let grown = (fresh::kib("VmHWM") - before) / 1024.0;
+        let is_ok = |message: &Message| match message {
+            Message::Tool(answer) => answer.status == superstep::nodes::message::ToolStatus::Ok,
+            _ => false,
+        };
+        assert!(run.state.messages.iter().any(is_ok), "{:?}", run.state.messages);
+        Map::from_iter([("grown_mb".to_owned(), round(grown).into())])
     })
 }
 

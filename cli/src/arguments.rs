@@ -35,6 +35,8 @@ pub(super) struct Arguments {
 pub(super) enum Asked {
     #[command(flatten)]
     Verb(Box<Verb>),
+    #[cfg(all(feature = "agent", unix))]
+    Agent(Box<super::agent::Agent>),
     Completions(Completions),
 }
 

@@ -27,6 +27,11 @@ impl Failure {
         Self { exit: Exit::Unusable, text: text.into(), help: None }
     }
 
+    /// The request cannot be carried out, for this reason.
+    pub(super) fn of(error: impl std::fmt::Display) -> Self {
+        Self::unusable(error.to_string())
+    }
+
     /// The file is of an older format and cannot be written to.
     pub(super) fn older_format(path: &Path, found: u32, current: u32) -> Self {
         Self::unusable(format!("{} has format {found}, which is only read", path.display()))

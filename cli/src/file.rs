@@ -187,8 +187,7 @@ pub(super) fn wait<T: Send>(work: impl Future<Output = Result<T, StoreError>> + 
 /// Waits on a separate thread: a verb may be called inside a runtime, which must not be blocked.
 pub(super) fn runs<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, Failure> {
     let run = || {
-        let runtime =
-            Builder::new_current_thread().build().map_err(|error| Failure::unusable(error.to_string()))?;
+        let runtime = Builder::new_current_thread().build().map_err(Failure::of)?;
         Ok(runtime.block_on(work))
     };
     thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -16,6 +16,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(all(feature = "agent", unix))]
+mod agent;
 mod amend;
 mod arguments;
 mod assignment;

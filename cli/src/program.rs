@@ -14,9 +14,9 @@ use super::screen::{Exit, Look, Screen};
 /// Runs the program with the arguments and the terminal of the process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let (out, err) = (io::stdout(), io::stderr());
-    let look = here(&out);
-    let screen = Screen { out: &mut out.lock(), err: &mut err.lock(), look };
+    // Not locked: other threads of an agent may print.
+    let (mut out, mut err) = (io::stdout(), io::stderr());
+    let screen = Screen { look: here(&out), out: &mut out, err: &mut err };
     ExitCode::from(run(std::env::args_os(), screen) as u8)
 }
 
@@ -41,6 +41,11 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, sc
     let told = match Arguments::try_parse_from(arguments) {
         Err(usage) => Err(usage.into()),
         Ok(Arguments { asked: Asked::Completions(verb), .. }) => Ok(verb.tell()),
+        #[cfg(all(feature = "agent", unix))]
+        Ok(Arguments { asked: Asked::Agent(agent), json, colors }) => {
+            let Screen { out, err, look } = screen;
+            return agent.run(json, Screen { out, err, look: colors.of(look) });
+        }
         Ok(Arguments { asked: Asked::Verb(verb), json, colors }) => {
             let told = verb.tell(json, colors.of(screen.look));
             told.map_err(|failure| Unanswered::of(&failure, "superstep"))

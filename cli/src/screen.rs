@@ -57,6 +57,12 @@ pub enum Exit {
     Unusable = 2,
     /// A run stopped early and can be continued: it waits for an answer, or is at a breakpoint or a limit.
     Unfinished = 3,
+    /// An agent reached a limit of its budget, its turns or its context window.
+    Limit = 4,
+    /// The model of an agent failed.
+    Model = 5,
+    /// A hook ended the work of an agent.
+    Hook = 6,
     /// A run was cancelled with Ctrl-C and can be continued.
     Cancelled = 130,
 }

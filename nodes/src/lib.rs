@@ -53,6 +53,7 @@ pub use decisions::{Evaluation, NextAction, Ranking, RoutingDecision};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::blocking::blocking;
+    pub use crate::message::log::Lineage;
     pub use crate::message::pairing::open_calls;
     pub use crate::node::agent::skipped;
     pub use crate::node::conversation::last_request;

@@ -14,3 +14,5 @@ mod session;
 mod verbs;
 
 pub use debugger::{Debugger, debugger};
+#[cfg(all(feature = "agent", unix))]
+pub(crate) use verbs::Replayed;

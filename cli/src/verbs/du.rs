@@ -149,6 +149,7 @@ fn show_file(OfFile { usage, names }: &OfFile, page: &mut Page) {
         ("unused", usage.unused, "long texts that nothing refers to: `gc` takes them out"),
         ("described", usage.described, "schemas and graphs"),
         ("items", usage.items, "the store's entries"),
+        ("server", usage.server, "the rows of a server"),
         ("free", usage.free, "empty pages: `vacuum` gives them back"),
         ("overhead", usage.overhead, "identities, indexes, what is left of pages"),
         ("size", usage.size, "all of these"),

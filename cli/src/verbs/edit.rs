@@ -194,7 +194,7 @@ impl Edit {
         if fields.is_empty() && self.node.is_none() {
             return Err(Failure::nothing("nothing was written: the state has these values already"));
         }
-        let whole = state.decode().map_err(|error| Failure::unusable(error.to_string()))?;
+        let whole = state.decode().map_err(Failure::of)?;
         Ok(State { fields, whole })
     }
 

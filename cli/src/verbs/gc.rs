@@ -52,6 +52,15 @@ pub(crate) struct Gone {
     dry_run: bool,
 }
 
+impl Gone {
+    /// The unreferenced data of a file, without old checkpoints.
+    #[cfg(feature = "agent")]
+    pub(crate) fn unreferenced(collected: Collected) -> Self {
+        let pruned = Pruned::default();
+        Self { pruned, collected, dry_run: false }
+    }
+}
+
 impl Gc {
     pub(crate) fn answer(&self) -> Result<Gone, Failure> {
         let retention = self.retention()?;

@@ -10,7 +10,7 @@ mod du;
 mod edit;
 mod export;
 mod fork;
-mod gc;
+pub(crate) mod gc;
 mod graph;
 mod grep;
 mod import;

@@ -79,7 +79,7 @@ impl Test {
         let journal = source.reader.journal(place.thread.clone(), place.at())?;
         let cassette = journal.cassette_from(from);
         if let Some(path) = &self.cassette {
-            cassette.save(path).map_err(|error| Failure::unusable(error.to_string()))?;
+            cassette.save(path).map_err(Failure::of)?;
         }
         let redaction = Redaction::at(&source, &place)?;
         let fields = redaction.fields();

@@ -87,6 +87,7 @@ impl Answer for Verdict {
             (counts.emitted, "tasks with events"),
             (counts.leases, "leases"),
             (counts.items, "entries of the store"),
+            (counts.server, "rows of a server"),
         ];
         let read = read.into_iter().filter(|(count, _)| *count > 0);
         let read: Vec<String> = read.map(|(count, what)| format!("{count} {what}")).collect();

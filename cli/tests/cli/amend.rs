@@ -253,7 +253,7 @@ async fn old_and_damaged_files_are_not_written_to() {
         let told = said(&old, Look::PIPED, line);
         assert_eq!(told.exit, Exit::Unusable);
         assert!(
-            told.err.ends_with("which is only read; `superstep migrate` upgrades it to 5\n"),
+            told.err.ends_with("which is only read; `superstep migrate` upgrades it to 6\n"),
             "{}",
             told.err
         );

@@ -214,13 +214,14 @@ async fn what_is_not_there_is_not_deleted_and_old_files_are_not_written_to() {
     fs::copy(&path, &old).unwrap();
     Connection::open(&old)
         .unwrap()
-        .execute_batch("ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
+        .execute_batch("DROP TABLE server_thread; DROP TABLE server_tag; DROP TABLE server_run; DROP TABLE server_queue; DROP TABLE server_assistant; DROP TABLE server_cron; DROP TABLE server_event; DROP TABLE server_expiring; \
+             ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
         .unwrap();
     let before = fs::read(&old).unwrap();
     is(
         &error(&old, "delete FILE rust"),
         2,
-        "error: FILE has format 2, which is only read; `superstep migrate` upgrades it to 5",
+        "error: FILE has format 2, which is only read; `superstep migrate` upgrades it to 6",
     );
     assert_eq!(fs::read(&old).unwrap(), before);
 }

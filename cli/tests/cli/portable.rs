@@ -382,7 +382,8 @@ async fn an_invalid_import_is_an_error_and_nothing_is_written() {
     fs::copy(&file.path, &old).unwrap();
     Connection::open(&old)
         .unwrap()
-        .execute_batch("ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
+        .execute_batch("DROP TABLE server_thread; DROP TABLE server_tag; DROP TABLE server_run; DROP TABLE server_queue; DROP TABLE server_assistant; DROP TABLE server_cron; DROP TABLE server_event; DROP TABLE server_expiring; \
+             ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
         .unwrap();
     let told = said(&old, Look::PIPED, &format!("import FILE {}", folder.join("export.json").display()));
     assert!(told.err.contains("`superstep migrate` upgrades it"), "{}", told.err);

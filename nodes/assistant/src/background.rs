@@ -132,7 +132,7 @@ impl BackgroundAgents {
             let message = InboxMessage::steer(run.state.result().to_string())
                 .with_id(thread.id().to_string())
                 .from_agent(agent.name.clone())
-                .ended(run.state.ledger.clone());
+                .ended(run.state.ledger.clone(), run.state.changes.iter().copied());
             let sent = self.inbox.send(session, message).await;
             sent.map_err(|source| BackgroundError::Send { agent: agent.name.clone(), source })?;
         }

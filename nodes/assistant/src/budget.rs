@@ -234,6 +234,7 @@ mod tests {
     use superstep_nodes::model::{ModelReply, Purpose, Usage};
 
     use super::*;
+    use crate::agents::{BackgroundAgent, Delegation, Handover, reserve};
 
     fn prices() -> Prices {
         Prices::none().with("m", Price { cache_write: Some(3.75), ..Price::per_million(3.0, 15.0) })
@@ -272,33 +273,100 @@ mod tests {
         assert_eq!(tokens.check(["local"]), Ok(()));
     }
 
+    /// A step of a session or an agent.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// A call with so many tokens, of whose reply's limit the model uses this part in 8.
+        Call(u64, u64),
+        /// So many agents are started, which work at the same time.
+        Batch(usize),
+        /// An agent is started that works beside the session.
+        Beside,
+        /// An agent beside the session works until it has ended.
+        Arrival,
+        End,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => (1_u64..20_000, 0_u64..=8).prop_map(|(input, part)| Step::Call(input, part)),
+            3 => (1_usize..5).prop_map(Step::Batch),
+            1 => Just(Step::Beside),
+            1 => Just(Step::Arrival),
+            3 => Just(Step::End),
+        ]
+    }
+
+    fn add(ledger: &mut Ledger, more: Ledger) {
+        superstep_core::reducer::Addend::try_add(ledger, more).unwrap();
+    }
+
+    /// Works with a budget as the nodes do, until the steps end, and returns the calls.
+    fn work(meter: &Meter, own: Limits, level: u8, steps: &mut impl Iterator<Item = Step>) -> Ledger {
+        let (mut ledger, mut beside) = (Ledger::new(), Vec::<Delegation>::new());
+        let agent = || Delegation {
+            call: 0,
+            agent: String::new(),
+            task: String::new(),
+            handover: Handover::Awaited,
+            limits: Limits::default(),
+        };
+        while let Some(step) = steps.next() {
+            let reserved =
+                beside.iter().map(|it| BackgroundAgent { name: String::new(), delegation: it.clone() });
+            let spent = reserved.fold(meter.spent(&ledger, 0), |spent, it| spent.and(it.reserved()));
+            let left = meter.limits().after(&spent);
+            match step {
+                Step::Call(input, part) => {
+                    if let Ok(most) = meter.may_call(&spent, call(input, None)) {
+                        let output = u64::from(most.unwrap_or(1_000)) * part / 8;
+                        let reply = ModelReply::new("m", "x").with_usage(Usage::of(input, output));
+                        add(&mut ledger, Ledger::of(Purpose::Agent, &reply, 1));
+                    }
+                }
+                Step::Batch(agents) if level < 2 => {
+                    let mut batch = vec![agent(); agents];
+                    reserve(&mut batch, 0, &left, |_| own);
+                    for agent in batch {
+                        add(&mut ledger, work(&meter.with_limits(agent.limits), own, level + 1, steps));
+                    }
+                }
+                Step::Beside if level == 0 => {
+                    let mut begun = [agent()];
+                    reserve(&mut begun, 1, &left, |_| own);
+                    beside.extend(begun);
+                }
+                Step::Arrival => {
+                    if let Some(agent) = beside.pop() {
+                        add(&mut ledger, work(&meter.with_limits(agent.limits), own, level + 1, steps));
+                    }
+                }
+                Step::End if level > 0 => break,
+                Step::Batch(_) | Step::Beside | Step::End => {}
+            }
+        }
+        ledger
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-        /// Sub-agents that call in any order, each within its share, never spend more than their parent has left.
+        /// Calls of a session and batches of agents, on three levels and beside the session, in any order. Each spends
+        /// all that it may at the most, and none of them more than its share.
         #[test]
         fn s2_184_shares_are_within_the_limits(
-            limit in 1_000_u64..1_000_000,
-            before in 0_u64..500_000,
-            calls in prop::collection::vec((0_u32..4, 1_u64..20_000), 0..200),
+            tokens in prop::option::of(1_000_u64..1_000_000),
+            micro_usd in prop::option::of(1_000_u64..5_000_000),
+            own in prop::option::of(500_u64..200_000),
+            steps in prop::collection::vec(step(), 0..60),
         ) {
-            let limits = Limits { tokens: Some(limit), micro_usd: Some(limit * 5), time_ms: None };
-            let spent = Spent { tokens: before, micro_usd: before * 3, time_ms: 0 };
-            let share = limits.after(&spent).share(4, &Limits::default());
-            let meter = Meter::new(share, prices());
-            let mut ledgers = [const { Ledger::new() }; 4];
-            for (agent, input) in calls {
-                let ledger = &mut ledgers[agent as usize];
-                if let Ok(most) = meter.may_call(&meter.spent(ledger, 0), call(input, None)) {
-                    let usage = Usage::of(input, most.unwrap_or(u32::MAX).into());
-                    let reply = ModelReply::new("m", "x").with_usage(usage);
-                    superstep_core::reducer::Addend::try_add(ledger, Ledger::of(Purpose::Agent, &reply, 1)).unwrap();
-                }
-            }
-            let all: Vec<_> = ledgers.iter().map(|ledger| meter.spent(ledger, 0)).collect();
-            prop_assert!(before.min(limit) + all.iter().map(|spent| spent.tokens).sum::<u64>() <= limit);
-            let money: u64 = all.iter().map(|spent| spent.micro_usd).sum();
-            prop_assert!((before * 3).min(limit * 5) + money <= limit * 5);
+            let limits = Limits { tokens, micro_usd, time_ms: None };
+            let own = Limits { tokens: own, ..Limits::default() };
+            let mut steps = steps.into_iter();
+            let ledger = work(&Meter::new(limits, prices()), own, 0, &mut steps);
+            let spent = Meter::new(limits, prices()).spent(&ledger, 0);
+            prop_assert!(tokens.is_none_or(|limit| spent.tokens <= limit), "{spent:?}");
+            prop_assert!(micro_usd.is_none_or(|limit| spent.micro_usd <= limit), "{spent:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use superstep_core::node::TaskInfo;
 use superstep_nodes::__private::{ModelCalls, ToolRunner};
 use superstep_nodes::compaction::ContextManager;
-use superstep_nodes::model::{ChatModel, Prices, Settings};
+use superstep_nodes::model::{ChatModel, Ledger, Prices, Settings};
 use superstep_nodes::tool::{
     ExecutionPolicy, PermissionDecision, PermissionPolicy, PermissionRequest, Tool, ToolRegistry,
 };
@@ -30,6 +30,7 @@ use crate::snapshot::Snapshots;
 use crate::state::AssistantState;
 
 mod agents;
+mod explain;
 
 /// The configuration of an [`assistant`](crate::assistant()): a model, and what differs from the defaults.
 #[derive(Clone)]
@@ -231,6 +232,18 @@ impl AssistantConfig {
         self
     }
 
+    /// Sets the permission mode of new sessions. Call it after [`sensitivity`](Self::sensitivity), which sets it, too.
+    #[must_use]
+    pub const fn mode(mut self, mode: PermissionMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Returns the permission mode of new sessions.
+    pub const fn initial_mode(&self) -> PermissionMode {
+        self.mode
+    }
+
     /// Sets the hooks, which are asked before calls of tools and before a run ends.
     #[must_use]
     pub fn hooks(mut self, hooks: Hooks) -> Self {
@@ -254,7 +267,8 @@ impl AssistantConfig {
     }
 
     /// Limits what a session may spend, at these prices. A call that could exceed a limit is not sent. A limit on money
-    /// needs the price of each model.
+    /// needs the price of each model, also of those that [tools pay for](Tool::paid_model). The calls of tools count when
+    /// they have ended: the usage of an image is not known before.
     #[must_use]
     pub fn budget(mut self, limits: Limits, prices: Prices) -> Self {
         self.meter = Meter::new(limits, prices);
@@ -288,30 +302,6 @@ impl AssistantConfig {
     #[must_use]
     pub fn speed(mut self, speed: Speed) -> Self {
         self.speed = speed;
-        self
-    }
-
-    /// Lets the model delegate parts of the work to [agents](crate::agents) of these kinds, by the tool
-    /// [`agent`](crate::agents::AgentTool).
-    #[must_use]
-    pub fn agents(mut self, kinds: impl IntoIterator<Item = AgentKind>) -> Self {
-        self.kinds = kinds.into_iter().collect();
-        self
-    }
-
-    /// Makes the assistant a coordinator: its model has only the tools `agent`, `send`, `todo`, `ask_user` and
-    /// `present_plan`, as far as they are configured, and all other tools are for its agents.
-    #[must_use]
-    pub const fn coordinator(mut self) -> Self {
-        self.is_coordinator = true;
-        self
-    }
-
-    /// Sets the number of levels of sub-agents, 1 to 3. With one level, which is the default, sub-agents start no
-    /// others.
-    #[must_use]
-    pub const fn agent_levels(mut self, levels: u8) -> Self {
-        self.levels = levels;
         self
     }
 
@@ -357,7 +347,9 @@ impl AssistantConfig {
     /// Checks that a budget can be kept.
     pub(crate) fn check_prices(&self, meter: &Meter) -> Result<(), NoPrice> {
         let others = [&self.fallback, &self.small_model].into_iter().flatten();
-        meter.check([&self.model].into_iter().chain(others).map(|model| model.name()))
+        let specs = self.tools.specs();
+        let of_tools = specs.iter().filter_map(|tool| self.tools.get(&tool.name)?.paid_model());
+        meter.check([&self.model].into_iter().chain(others).map(|model| model.name()).chain(of_tools))
     }
 
     /// Asks the meter for a call of a task that has made these calls so far; `now_ms` is the time, if it is limited.
@@ -368,9 +360,40 @@ impl AssistantConfig {
         now_ms: Option<u64>,
         call: Call<'_>,
     ) -> Result<Option<u32>, Exceeded> {
+        self.may_call_after(state, &calls.made(), now_ms, call)
+    }
+
+    fn may_call_after(
+        &self,
+        state: &AssistantState,
+        made: &Ledger,
+        now_ms: Option<u64>,
+        call: Call<'_>,
+    ) -> Result<Option<u32>, Exceeded> {
         let meter = self.meter_of(state);
-        let spent = state.spent(&meter, now_ms).and(meter.spent(&calls.made(), 0));
+        let spent = state.spent(&meter, now_ms).and(meter.spent(made, 0));
         meter.may_call(&spent, call)
+    }
+
+    /// Asks the meter also for the calls that continue a reply in which a model pauses.
+    pub(crate) fn metered(
+        self: &Arc<Self>,
+        calls: ModelCalls,
+        state: &Arc<AssistantState>,
+        now_ms: Option<u64>,
+    ) -> ModelCalls {
+        if self.meter_of(state).limits().is_none() {
+            return calls;
+        }
+        let (config, state) = (Arc::clone(self), Arc::clone(state));
+        calls.continuing_if(move |model, request, usage, made| {
+            // It has all of the last one and its reply.
+            let input_tokens = config.context.counter.request(request).max(usage.total());
+            let call = Call { model, input_tokens, max_output: request.settings.max_output_tokens };
+            let Ok(most) = config.may_call_after(&state, made, now_ms, call) else { return false };
+            request.settings.max_output_tokens = most;
+            true
+        })
     }
 
     /// Returns the model for summaries and decisions on calls.

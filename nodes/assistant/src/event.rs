@@ -14,7 +14,7 @@ use superstep_nodes::tool::{ToolEvent, ToolEventKind, ToolOutcome};
 
 use crate::exit::{Exit, Transition};
 use crate::permission::Decision;
-use crate::state::{AssistantState, TurnFailure};
+use crate::state::{AssistantState, OF_AGENT, TurnFailure, is_of_loop};
 
 /// An event of an assistant. It is all that a front end needs, such as a terminal, a page, or a program that reads JSON
 /// lines: each makes the events with [`of`](Self::of) from those of a run, so the run does not depend on it.
@@ -238,10 +238,14 @@ impl AssistantEvent {
     }
 }
 
-/// Returns the messages that `gate` took into the conversation.
+/// Returns the messages of the user and of agents that `gate` took into the conversation. Context and texts of files
+/// are no events.
 fn taken(writes: &[LoggedWrite]) -> Vec<AssistantEvent> {
     let messages = items::<Message>(writes, AssistantState::MESSAGES.id());
-    let taken = messages.into_iter().filter(|message| matches!(message, Message::Human(_)));
+    let is_written = |id: &MessageId| !is_of_loop(id) || id.as_str().ends_with(OF_AGENT);
+    let taken = messages
+        .into_iter()
+        .filter(|message| matches!(message, Message::Human(_)) && is_written(message.id()));
     let event = |message: Message| {
         let text = message.text().into_owned();
         AssistantEvent::Message { message: message.id().clone(), text }

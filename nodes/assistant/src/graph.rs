@@ -8,7 +8,7 @@ use superstep_core::node::{NoInput, OnUnknown, Takes};
 use superstep_core::run::{Graph, Lens};
 use superstep_core::state::State;
 
-use crate::agents::{AgentError, Delegation};
+use crate::agents::{AGENT, AgentError, Delegation};
 use crate::budget::NoPrice;
 use crate::config::AssistantConfig;
 use crate::node::{
@@ -208,7 +208,7 @@ fn add_agents<C: Send + Sync + 'static>(
             .take(AssistantState::LEDGER, AssistantState::LEDGER)
             .take_with(|agent: &AssistantState| AssistantState::update().results([agent.result()]));
         let agent = compiled(config.of_agent(kind))?.with_own_context();
-        nodes.insert(kind.name.clone(), graph.subgraph(format!("agent.{}", kind.name), agent, lens));
+        nodes.insert(kind.name.clone(), graph.subgraph(format!("{AGENT}{}", kind.name), agent, lens));
     }
     Ok(nodes)
 }

@@ -9,6 +9,8 @@ use superstep_core::run::{Ambient, System};
 use superstep_core::store::{AccessError, Store};
 use superstep_nodes::model::Ledger;
 
+use crate::snapshot::Change;
+
 /// Messages for sessions while they work, from this or from another process.
 ///
 /// A message is kept in a [`Store`] until a checkpoint of its session has it, so it is neither lost nor taken twice,
@@ -47,6 +49,9 @@ pub struct InboxMessage {
     /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ledger>,
+    /// The changes of files by calls of an agent in the background that has ended. They become the session's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
 }
 
 /// The moment at which a working session takes a message. A session that does not work takes all of them when it is
@@ -76,7 +81,7 @@ impl InboxMessage {
 
     fn new(delivery: Delivery, text: String) -> Self {
         // Ids of one process sort in the order in which they were made.
-        Self { id: System.id().to_string(), text, delivery, from: None, ended: None }
+        Self { id: System.id().to_string(), text, delivery, from: None, ended: None, changes: Vec::new() }
     }
 
     /// Sets the id, so that the message can be sent again after a crash.
@@ -93,10 +98,11 @@ impl InboxMessage {
         self
     }
 
-    /// Says that the agent that sends the message has ended, after these model calls.
+    /// Says that the agent that sends the message has ended, after these model calls and changes of files.
     #[must_use]
-    pub fn ended(mut self, ledger: Ledger) -> Self {
+    pub fn ended(mut self, ledger: Ledger, changes: impl IntoIterator<Item = Change>) -> Self {
         self.ended = Some(ledger);
+        self.changes = changes.into_iter().collect();
         self
     }
 }

@@ -7,19 +7,28 @@
 //!                                                  redo          back again, until the next message
 //! ```
 //!
-//! Only paths that calls of the session have changed are taken back. A file that was also changed by others is named,
-//! and stays as it is unless the caller [includes](Rewind::include_foreign) it.
+//! Only paths that calls of the session or of its agents have changed are taken back. A file that was also changed by
+//! others is named, and stays as it is unless the caller [includes](Rewind::include_foreign) it.
+//!
+//! An agent in the background works on a thread of its own, also while the session does. Its changes are the session's
+//! from the message of its end on, and before if its thread is in the store of the session. Stop it before a rewind: what
+//! it changes afterwards stays.
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
+use superstep_core::checkpoint::ThreadSummary;
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_core::run::{Past, Thread, ThreadError};
+use superstep_core::run::{Graph, Past, Thread, ThreadError};
 
-use crate::node::before_open_calls;
+use crate::agents::{AGENT, BackgroundAgent};
+use crate::node::{before_open_calls, taken_at};
 use crate::snapshot::{
     Change, ChangedFile, NotCovered, Restore, Restored, SnapshotError, SnapshotId, Snapshots,
 };
 use crate::state::{AssistantState, Rewound};
+
+pub use crate::state::RewindScope;
 
 /// A plan to take a session back to an earlier checkpoint, with its files. Nothing has changed yet.
 #[derive(Debug)]
@@ -32,6 +41,7 @@ pub struct Rewind {
     head: CheckpointId,
     snapshots: Snapshots,
     files: Option<Restore>,
+    scope: RewindScope,
 }
 
 /// An error of a rewind, a redo or a fork.
@@ -58,8 +68,8 @@ pub enum RewindError {
 }
 
 impl Rewind {
-    /// Plans to take a session back to one of its checkpoints. If calls were cut off and have not been continued, their
-    /// changes are taken back, too, but not those of calls of sub-agents.
+    /// Plans to take a session back to one of its checkpoints. If calls of the session or of its agents were cut off and
+    /// have not been continued, their changes are taken back, too.
     ///
     /// # Errors
     /// Fails if the checkpoint did not lead to the latest one, and if the thread or the snapshots cannot be read.
@@ -69,21 +79,53 @@ impl Rewind {
         snapshots: &Snapshots,
     ) -> Result<Self, RewindError> {
         let (head, to) = (thread.head().await?, thread.at(to).await?);
-        let earlier = &to.state().changes;
+        let (id, earlier) = (head.id(), &to.state().changes);
         let own = head.state().changes.strip_prefix(earlier.as_slice());
         let mut own = own.ok_or(RewindError::OtherBranch(to.id()))?.to_vec();
         let mut last = head.state().snapshot;
-        if let Some(before) = before_open_calls(head.loaded()) {
-            let now = snapshots.take(Some(before), [""; 0]).await?;
-            own.extend(now.change());
-            last = Some(now.id);
+        let beside: Vec<_> =
+            head.state().background.iter().map(|it| BackgroundAgent::thread(thread.id(), &it.name)).collect();
+        for level in unfinished(thread, head).await? {
+            add_missing(&mut own, &level.state().changes, earlier);
+            last = level.state().snapshot.or(last);
+            if let Some(before) = before_open_calls(level.loaded()) {
+                let now = snapshots.take(Some(before), [""; 0]).await?;
+                own.extend(now.change());
+                last = Some(now.id);
+            }
         }
-        let first = to.state().snapshot.or_else(|| own.first().map(|change| change.before));
-        let files = match last.zip(first).filter(|_| !own.is_empty()) {
-            Some((last, first)) => Some(snapshots.plan(last, first, &own).await?),
+        for agent in beside {
+            let head = match thread.sibling(agent).head().await {
+                // It has not begun, or is in another store.
+                Err(ThreadError::NeverRan(_)) => continue,
+                head => head?,
+            };
+            for level in unfinished(thread, head).await? {
+                add_missing(&mut own, &level.state().changes, earlier);
+                if let Some(before) = before_open_calls(level.loaded()) {
+                    own.extend(snapshots.take(Some(before), [""; 0]).await?.change());
+                }
+            }
+        }
+        let last = last.or_else(|| own.last().map(|change| change.after));
+        let files = match last.filter(|_| !own.is_empty()) {
+            Some(last) => {
+                let first = match to.state().snapshot {
+                    Some(first) => first,
+                    None => snapshots.before_first(last, &own).await?,
+                };
+                Some(snapshots.plan(last, first, &own).await?)
+            }
             None => None,
         };
-        Ok(Self { thread: thread.clone(), head: head.id(), to, snapshots: snapshots.clone(), files })
+        Ok(Self {
+            thread: thread.clone(),
+            head: id,
+            to,
+            snapshots: snapshots.clone(),
+            files,
+            scope: RewindScope::Both,
+        })
     }
 
     /// Returns the files that change, by path.
@@ -109,29 +151,98 @@ impl Rewind {
         self
     }
 
+    /// Takes only this part of the session back.
+    pub const fn only(mut self, scope: RewindScope) -> Self {
+        self.scope = scope;
+        self
+    }
+
     /// Restores the files, and makes a copy of the earlier checkpoint the latest one. The next message continues from
-    /// there, and the model is told which files were restored. If the program ends in between, plan and apply again.
+    /// there, and its request names the files that were restored.
+    ///
+    /// The files come first. If the program ends in between, they are restored and the session has not moved: plan and
+    /// apply again. The session then is where it should be, with its files; a [redo](redo()) takes it back without those
+    /// files that were restored the first time.
     ///
     /// Returns the result for the files; `None` if there were none to restore.
     ///
     /// # Errors
     /// Fails if the session has continued since, and if the files or the thread cannot be written.
     pub async fn apply(self) -> Result<Option<Restored>, RewindError> {
-        let Self { thread, to, head, snapshots, files } = self;
+        let Self { thread, to, head, snapshots, files, scope } = self;
         if thread.head().await?.id() != head {
             return Err(RewindError::Moved(thread.id().clone()));
         }
-        let stays: Vec<_> = files.iter().flat_map(Restore::foreign).map(|file| file.path).collect();
-        let restored = match &files {
+        let foreign = files.iter().flat_map(Restore::foreign);
+        let kept = files.iter().filter(|_| scope == RewindScope::Talk).flat_map(Restore::changes);
+        let stays: Vec<_> = foreign.chain(kept).map(|file| file.path).collect();
+        let restored = match files.as_ref().filter(|_| scope != RewindScope::Talk) {
             Some(files) => Some(snapshots.restore(files).await?),
             None => None,
         };
-        to.branch().await?;
-        let note = Rewound::new(head, restored.as_ref(), stays);
-        let after = restored.as_ref().map_or(to.state().snapshot, |restored| Some(restored.after));
-        thread.edit(AssistantState::update().set_snapshot(after).set_rewound(Some(note))).await?;
+        let note = Rewound::new(head, scope, restored.as_ref(), stays);
+        let mut update = AssistantState::update().set_rewound(Some(note));
+        if scope == RewindScope::Files {
+            // The conversation continues, so that the restore is a change of its own.
+            update = update.changes(restored.iter().map(Restored::change).collect::<Vec<_>>());
+        } else {
+            to.branch().await?;
+            update = update.set_snapshot(to.state().snapshot);
+        }
+        if let Some(restored) = &restored {
+            update = update.set_snapshot(Some(restored.after));
+        }
+        thread.edit(update).await?;
         Ok(restored)
     }
+}
+
+/// Returns a checkpoint with the latest ones of the agents that run below it, each behind the one that started it.
+pub(crate) async fn unfinished(
+    thread: &Thread<AssistantState>,
+    head: Past<AssistantState>,
+) -> Result<Vec<Past<AssistantState>>, ThreadError> {
+    let agents = head.subgraphs().await?;
+    let mut levels = vec![head];
+    for agent in agents.iter().filter(|agent| agent.path.iter().all(|node| node.as_str().starts_with(AGENT)))
+    {
+        levels.push(thread.sibling(agent.thread.clone()).head().await?);
+    }
+    Ok(levels)
+}
+
+/// Returns the snapshots that the checkpoints of all sessions of a graph refer to, and those of their agents in the same
+/// store. [`Snapshots::collect`] keeps them and deletes the others.
+///
+/// It reads every checkpoint.
+///
+/// # Errors
+/// Fails if the threads cannot be read.
+pub async fn referenced(graph: &Graph<AssistantState>) -> Result<HashSet<SnapshotId>, ThreadError> {
+    let mut ids = HashSet::new();
+    for ThreadSummary { thread, .. } in graph.threads().await? {
+        let thread = graph.thread(thread);
+        // The checkpoints that led to the latest one, which may be those of another thread, and all others of its own.
+        let past = thread.history()?.collect().await?;
+        let own = thread.lineage().await?.into_iter().filter(|it| it.thread == *thread.id());
+        let all: BTreeSet<CheckpointId> = past.into_iter().chain(own).map(|it| it.id).collect();
+        for checkpoint in all {
+            for level in unfinished(&thread, thread.at(checkpoint).await?).await? {
+                let state = level.state();
+                let rewound = state.rewound.iter().filter_map(|rewound| rewound.change);
+                let changes = state.changes.iter().copied().chain(rewound);
+                ids.extend(changes.flat_map(|change| [change.before, change.after]));
+                ids.extend(state.snapshot.into_iter().chain(taken_at(level.loaded())));
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// Adds those changes of an agent that are neither known nor earlier ones.
+fn add_missing(own: &mut Vec<Change>, changes: &[Change], earlier: &[Change]) {
+    let known: HashSet<Change> = own.iter().chain(earlier).copied().collect();
+    own.extend(changes.iter().filter(|change| !known.contains(change)));
 }
 
 /// Takes the last rewind of a session back: the thread continues where it was before, with the files of then. A file
@@ -191,12 +302,13 @@ async fn before_first_change(
     thread: &Thread<AssistantState>,
     snapshots: &Snapshots,
 ) -> Result<SnapshotId, RewindError> {
-    let head = thread.head().await?;
-    let first = head.state().changes.first().map(|Change { before, .. }| *before);
-    match first.or_else(|| before_open_calls(head.loaded())) {
-        Some(before) => Ok(before),
-        None => Ok(snapshots.take(None, [""; 0]).await?.id),
+    for level in unfinished(thread, thread.head().await?).await? {
+        let first = level.state().changes.first().map(|Change { before, .. }| *before);
+        if let Some(before) = first.or_else(|| before_open_calls(level.loaded())) {
+            return Ok(before);
+        }
     }
+    Ok(snapshots.take(None, [""; 0]).await?.id)
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! Sessions: threads with titles.
 
-use superstep_core::checkpoint::ThreadSummary;
+use std::collections::BTreeMap;
+
+use superstep_core::checkpoint::{Summary, ThreadSummary};
 use superstep_core::id::{InterruptId, ThreadId};
 use superstep_core::nonprinting::is_nonprinting;
 use superstep_core::run::{Graph, RunRequest, Thread, ThreadError};
+use superstep_core::state::Json;
 
-use crate::state::AssistantState;
+use crate::permission::PermissionMode;
+use crate::state::{AssistantState, AssistantStateUpdate};
 
 /// A session: a thread of an [`assistant`](crate::assistant()), with a title that lists show.
 ///
@@ -39,7 +43,7 @@ pub struct Session {
 pub struct SessionSummary {
     /// The session.
     pub session: ThreadId,
-    /// The title; `None` if the last run was not one of a [`Session`].
+    /// The title; `None` if the last runs were not those of a [`Session`].
     pub title: Option<String>,
     /// The time of the latest checkpoint, in milliseconds of Unix time.
     pub updated_ms: u64,
@@ -62,16 +66,32 @@ impl Session {
     /// Fails if the graph has no checkpointer, or if its store cannot be read.
     pub async fn open(graph: &Graph<AssistantState>, id: impl Into<ThreadId>) -> Result<Self, ThreadError> {
         let thread = graph.thread(id);
-        let head = thread.history()?.next().await?;
-        let title = head.and_then(|head| head.metadata.get(TITLE)?.decode().ok());
+        let title = title_in(&thread).await?;
         Ok(Self { thread, title })
     }
 
     /// Works on a message of the user. The first one makes the title.
     pub fn ask(&mut self, message: impl Into<String>) -> RunRequest<AssistantState> {
-        let message = message.into();
+        self.asked(message.into(), |input| input)
+    }
+
+    /// Works on a message of the user in this permission mode, which the session then keeps. Without it a session has the
+    /// mode of the configuration that works on it.
+    pub fn ask_in_mode(
+        &mut self,
+        message: impl Into<String>,
+        mode: PermissionMode,
+    ) -> RunRequest<AssistantState> {
+        self.asked(message.into(), |input| input.mode(mode))
+    }
+
+    fn asked(
+        &mut self,
+        message: String,
+        with: impl FnOnce(AssistantStateUpdate) -> AssistantStateUpdate,
+    ) -> RunRequest<AssistantState> {
         self.title = self.title.take().or_else(|| title_of(&message));
-        self.titled(self.thread.run(AssistantState::ask(message)))
+        self.titled(self.thread.run(with(AssistantState::ask(message))))
     }
 
     /// Continues work that was cut off.
@@ -110,9 +130,40 @@ impl SessionSummary {
     /// Fails if the graph has no checkpointer, or if its store cannot be read.
     pub async fn list(graph: &Graph<AssistantState>) -> Result<Vec<Self>, ThreadError> {
         let mut sessions: Vec<_> = graph.threads().await?.into_iter().map(Self::from).collect();
+        for session in sessions.iter_mut().filter(|session| session.title.is_none()) {
+            session.title = title_in(&graph.thread(session.session.clone())).await?;
+        }
         sessions.sort_by(|a, b| (b.updated_ms, &a.session).cmp(&(a.updated_ms, &b.session)));
         Ok(sessions)
     }
+
+    /// Takes the title of one of these checkpoints, the latest first, if an edit followed the last run, such as that of a
+    /// rewind.
+    #[must_use]
+    pub fn or_title_of(mut self, earlier: impl IntoIterator<Item = Summary>) -> Self {
+        self.title =
+            self.title.or_else(|| earlier.into_iter().find_map(|it| title_of_metadata(&it.metadata)));
+        self
+    }
+}
+
+/// The number of checkpoints among which a title is looked for: a rewind makes two.
+const EDITS: usize = 8;
+
+/// Returns the title of a session: that of its latest run.
+async fn title_in(thread: &Thread<AssistantState>) -> Result<Option<String>, ThreadError> {
+    let mut history = thread.history()?;
+    for _ in 0..EDITS {
+        let Some(checkpoint) = history.next().await? else { break };
+        if let Some(title) = title_of_metadata(&checkpoint.metadata) {
+            return Ok(Some(title));
+        }
+    }
+    Ok(None)
+}
+
+fn title_of_metadata(metadata: &BTreeMap<String, Json>) -> Option<String> {
+    metadata.get(TITLE)?.decode().ok()
 }
 
 impl From<ThreadSummary> for SessionSummary {
@@ -120,7 +171,7 @@ impl From<ThreadSummary> for SessionSummary {
         let ThreadSummary { thread, head, open_asks, .. } = summary;
         Self {
             session: thread,
-            title: head.metadata.get(TITLE).and_then(|title| title.decode().ok()),
+            title: title_of_metadata(&head.metadata),
             updated_ms: head.created_ms,
             is_finished: head.next.iter().all(|node| node.is_end()),
             questions: open_asks.len(),

@@ -71,7 +71,7 @@ pub struct AssistantState {
     pub background: Vec<BackgroundAgent>,
     /// The snapshot of the files after the last call that may have changed some.
     pub snapshot: Option<SnapshotId>,
-    /// The changes of files that calls of the session made.
+    /// The changes of files that calls of the session made, and of its agents that have ended.
     #[reducer(Append)]
     pub changes: Vec<Change>,
     /// The first files of those that snapshots do not cover.
@@ -120,6 +120,12 @@ pub(crate) const REWOUND: &str = ".rewound";
 /// The ends of the ids of messages in the user's role that the user did not write.
 const OF_THE_LOOP: [&str; 5] = [OBJECTION, RESUMED, ATTACHED, OF_AGENT, REWOUND];
 
+/// Returns `true` for the id of a message in the user's role that the user did not write.
+pub(crate) fn is_of_loop(message: &MessageId) -> bool {
+    let id = message.as_str();
+    id.contains(CONTEXT) || OF_THE_LOOP.iter().any(|end| id.ends_with(end))
+}
+
 /// The part of the ids of messages with context before the number of its source.
 pub(crate) const CONTEXT: &str = ".context.";
 
@@ -159,6 +165,9 @@ pub struct Rewound {
     /// The latest checkpoint before the rewind.
     #[schemars(with = "String")]
     pub from: CheckpointId,
+    /// The part of the session that was taken back.
+    #[serde(default)]
+    pub scope: RewindScope,
     /// The snapshots around the restore of the files; `None` if there was nothing to restore.
     pub change: Option<Change>,
     /// The files that were restored, by path.
@@ -167,16 +176,34 @@ pub struct Rewound {
     pub left: Vec<String>,
 }
 
+/// The part of a session that a rewind takes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RewindScope {
+    /// The conversation and the files.
+    #[default]
+    Both,
+    /// The files. The conversation continues where it is, and the next request names the files.
+    Files,
+    /// The conversation. The files stay, and the next request names them.
+    Talk,
+}
+
 /// The maximum number of paths in a text for a model.
 const MOST_PATHS: usize = 50;
 
 impl Rewound {
     /// Makes the record of a rewind in which these files stayed because others had changed them, too.
-    pub(crate) fn new(from: CheckpointId, restored: Option<&Restored>, mut left: Vec<String>) -> Self {
+    pub(crate) fn new(
+        from: CheckpointId,
+        scope: RewindScope,
+        restored: Option<&Restored>,
+        mut left: Vec<String>,
+    ) -> Self {
         let files = restored.into_iter().flat_map(|it| &it.restored).map(|file| file.path.clone());
         left.extend(restored.into_iter().flat_map(|it| &it.left).map(|left| left.path.clone()));
         left.sort();
-        Self { from, change: restored.map(Restored::change), restored: files.collect(), left }
+        Self { from, scope, change: restored.map(Restored::change), restored: files.collect(), left }
     }
 
     /// Returns the text that tells a model of the rewind; `None` if no file is concerned.
@@ -189,10 +216,26 @@ impl Rewound {
                 text.push('\n');
             }
         };
-        say("These files are again as they were at this point of the session: ", &self.restored);
-        say("These files were changed by others since, and may differ: read them again: ", &self.left);
-        (!text.is_empty())
-            .then(|| format!("The user took the session back to this point.\n{}", text.trim_end()))
+        let (what, restored, left) = match self.scope {
+            RewindScope::Both => (
+                "The user took the session back to this point.",
+                "These files are again as they were at this point of the session: ",
+                "These files were changed by others since, and may differ: read them again: ",
+            ),
+            RewindScope::Files => (
+                "The user took back changes of files.",
+                "These files are again as they were earlier in the session: read them again: ",
+                "These files were changed by others since, and stay as they are: ",
+            ),
+            RewindScope::Talk => (
+                "The user took the conversation back to this point, but not the files.",
+                "",
+                "These files have changed since, and may differ: read them again: ",
+            ),
+        };
+        say(restored, &self.restored);
+        say(left, &self.left);
+        (!text.is_empty()).then(|| format!("{what}\n{}", text.trim_end()))
     }
 }
 
@@ -254,6 +297,7 @@ impl AssistantState {
             overhead,
             auto: self.auto_compact,
             turn: self.turn_count,
+            compaction: None,
         }
     }
 
@@ -318,9 +362,7 @@ impl AssistantState {
     }
 
     fn task_at(&self) -> Option<usize> {
-        let is_of_loop = |id: &str| id.contains(CONTEXT) || OF_THE_LOOP.iter().any(|end| id.ends_with(end));
-        let is_task =
-            |message: &Message| matches!(message, Message::Human(_)) && !is_of_loop(message.id().as_str());
+        let is_task = |message: &Message| matches!(message, Message::Human(_)) && !is_of_loop(message.id());
         self.messages.iter().rposition(is_task)
     }
 

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::node::{EffectAnswer, EffectQuestion};
-use superstep_core::run::{Interrupt, Thread};
+use superstep_core::run::{Interrupt, Past, Thread};
 use superstep_nodes::__private::{open_calls, recorded_by_person};
 use superstep_nodes::message::{ToolCall, ToolStatus};
 
 use crate::node::before_open_calls;
-use crate::rewind::RewindError;
+use crate::rewind::{RewindError, unfinished};
 use crate::snapshot::{ChangedFile, Snapshots};
 use crate::state::{AssistantState, listed};
 
@@ -34,7 +34,7 @@ use crate::state::{AssistantState, listed};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CutOffCall {
-    /// The call. Its input is null if a sub-agent made it.
+    /// The call. Its input is null if an edit has taken the call out of the conversation.
     pub call: ToolCall,
     /// The number of times that it was begun.
     pub starts: u32,
@@ -46,14 +46,14 @@ pub struct CutOffCall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CutOffAnswer {
-    /// It happened. The model is told so.
+    /// It happened. The model reads so in the result.
     Happened {
         /// What else the model should know, such as the output; may be empty.
         note: String,
     },
     /// It is made once more.
     RunAgain,
-    /// It is not made again, and the model is told that its outcome is not known.
+    /// It is not made again, and the model reads that its outcome is not known.
     GiveUp,
 }
 
@@ -73,15 +73,17 @@ impl CutOffCall {
         let Ok(question) = interrupt.question::<EffectQuestion>() else { return Ok(None) };
         let Some(name) = question.effect.strip_prefix(CALL) else { return Ok(None) };
         let Some((position, id)) = question.key.split_once(':') else { return Ok(None) };
-        let head = thread.head().await?;
-        let mut open = match interrupt.path.is_empty() {
-            true => open_calls(&head.state().messages),
-            false => Vec::new(),
+        let levels = unfinished(thread, thread.head().await?).await?;
+        let asks = |level: &&Past<_>| {
+            level.interrupts().iter().any(|ask| ask.id == interrupt.id && ask.path.is_empty())
         };
+        let asking = levels.iter().find(asks);
+        let mut open = asking.map_or_else(Vec::new, |level| open_calls(&level.state().messages));
         open.retain(|(at, _)| at.to_string() == position);
         let unseen = || ToolCall::new(id, name, serde_json::Value::Null);
         let call = open.pop().map_or_else(unseen, |(_, call)| call);
-        let changed = match snapshots.zip(before_open_calls(head.loaded())) {
+        let before = asking.and_then(|level| before_open_calls(level.loaded()));
+        let changed = match snapshots.zip(before) {
             Some((snapshots, before)) => Some(snapshots.take(Some(before), [""; 0]).await?.changed),
             None => None,
         };

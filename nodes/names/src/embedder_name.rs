@@ -48,7 +48,7 @@ pub enum EmbedderName {
 
 /// A name that names no embedder. The message says which there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` names no embedder; say {}", self.allowed())]
+#[error("unknown embedder `{given}`; write {}", self.allowed())]
 pub struct UnknownEmbedder {
     /// The name as given.
     pub given: String,

@@ -62,7 +62,7 @@ pub enum ModelName {
 /// A name that names no model. The message says which there are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{given}` names no model; say extractive, script:FILE, anthropic:MODEL, openai:MODEL, openai-compatible:MODEL@URL or ollama:MODEL"
+    "unknown model `{given}`; the models are extractive, script:FILE, anthropic:MODEL, openai:MODEL, openai-compatible:MODEL@URL and ollama:MODEL"
 )]
 pub struct UnknownModel {
     /// The name as given.
@@ -113,6 +113,13 @@ impl ModelName {
             }
             behind_a_network => return behind_a_network.connect(),
         })
+    }
+
+    /// Returns the address under which models of Ollama are found, such as `http://127.0.0.1:11434/v1`: that of the
+    /// variable `OLLAMA_HOST`, or else of this machine.
+    #[cfg(feature = "providers")]
+    pub fn ollama_url() -> String {
+        superstep_providers::OpenAiChat::ollama_url()
     }
 
     #[cfg(feature = "providers")]
@@ -234,7 +241,7 @@ mod tests {
             "openai-compatible:@http://h",
         ] {
             let error = given.parse::<ModelName>().unwrap_err();
-            assert!(error.to_string().contains("say extractive"), "{error}");
+            assert!(error.to_string().contains("the models are extractive"), "{error}");
         }
     }
 

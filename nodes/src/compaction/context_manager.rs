@@ -99,6 +99,11 @@ impl ContextManager {
         self
     }
 
+    /// Returns `true` if the message is pinned.
+    pub fn is_pinned(&self, message: &Message) -> bool {
+        (self.pins)(message)
+    }
+
     /// Returns the number of tokens above which a conversation is compacted.
     pub const fn limit(&self) -> u64 {
         self.threshold
@@ -137,8 +142,9 @@ impl ContextManager {
         // The messages that models are shown now, and then would not be.
         let mut new: Vec<&Message> = Vec::new();
         for unit in units(part) {
-            let is_pinned =
-                part[unit.clone()].iter().any(|message| (self.pins)(message) || held.contains(message.id()));
+            let is_pinned = part[unit.clone()]
+                .iter()
+                .any(|message| self.is_pinned(message) || held.contains(message.id()));
             for at in unit.filter(|at| !matches!(part[*at], Message::System(_))) {
                 let message = &part[at];
                 match is_pinned {

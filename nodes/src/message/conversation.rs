@@ -1,10 +1,12 @@
 //! The conversation as a model is shown it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{AiMessage, Message, ToolCall, ToolMessage};
 
@@ -23,6 +25,8 @@ pub const NO_RESULT: &str =
 ///   so is replaced, in the call and in its result.
 /// - No message is [blank](super::Content::is_blank), but results and messages that ask for tools.
 ///
+/// Clones share the messages. Adding some to a conversation that is not shared costs as much as those that are added.
+///
 /// ```
 /// use superstep_nodes::message::{Conversation, Message, NO_RESULT, ToolCall};
 ///
@@ -38,19 +42,27 @@ pub const NO_RESULT: &str =
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Conversation(#[serde(deserialize_with = "repaired")] Vec<Message>);
+pub struct Conversation(
+    #[serde(serialize_with = "messages", deserialize_with = "repaired")]
+    #[schemars(with = "Vec<Message>")]
+    Arc<Repaired>,
+);
 
 impl Conversation {
     /// Adds messages at the end.
     pub fn extend(&mut self, messages: impl IntoIterator<Item = Message>) {
-        let mut all = std::mem::take(&mut self.0);
-        all.extend(messages);
-        self.0 = repair(all);
+        Arc::make_mut(&mut self.0).extend(messages.into_iter().collect());
     }
 
     /// Adds a message at the end.
     pub fn push(&mut self, message: Message) {
         self.extend([message]);
+    }
+
+    /// Returns `true` if each call has a result of its own. In such a conversation, no message that is added later
+    /// would have changed the place of another one.
+    pub fn is_complete(&self) -> bool {
+        self.0.is_complete()
     }
 }
 
@@ -58,13 +70,15 @@ impl Deref for Conversation {
     type Target = [Message];
 
     fn deref(&self) -> &[Message] {
-        &self.0
+        &self.0.messages
     }
 }
 
 impl From<Vec<Message>> for Conversation {
     fn from(messages: Vec<Message>) -> Self {
-        Self(repair(messages))
+        let mut repaired = Repaired::default();
+        repaired.extend(messages);
+        Self(Arc::new(repaired))
     }
 }
 
@@ -91,59 +105,96 @@ impl<'a> IntoIterator for &'a Conversation {
     type IntoIter = std::slice::Iter<'a, Message>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.0.messages.iter()
     }
 }
 
-fn repaired<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Message>, D::Error> {
-    Vec::deserialize(deserializer).map(repair)
+fn messages<S: Serializer>(conversation: &Arc<Repaired>, serializer: S) -> Result<S::Ok, S::Error> {
+    conversation.messages.serialize(serializer)
 }
 
-/// The messages with every call answered.
-fn repair(messages: Vec<Message>) -> Vec<Message> {
-    let mut results = Results::of(&messages);
-    let mut ids = HashSet::new();
-    let mut shown = Vec::with_capacity(messages.len());
-    for (position, message) in messages.into_iter().enumerate() {
-        match message {
-            Message::Tool(_) => {}
-            Message::Ai(mut said) if !said.tool_calls.is_empty() => {
-                let answers: Vec<ToolMessage> = said
-                    .tool_calls
-                    .iter()
-                    .enumerate()
-                    .map(|(index, call)| {
-                        results.take(position, call).unwrap_or_else(|| unanswered(&said, index, call))
-                    })
-                    .collect();
-                let owner = said.id.to_string();
-                let named =
-                    said.tool_calls.iter_mut().zip(answers).enumerate().map(|(index, (call, mut answer))| {
-                        call.id = usable_id(&call.id, &format!("call_{owner}_{index}"), &mut ids);
-                        answer.tool_call_id.clone_from(&call.id);
-                        Message::Tool(answer)
-                    });
-                let answers: Vec<Message> = named.collect();
-                shown.push(Message::Ai(said));
-                shown.extend(answers);
+fn repaired<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<Repaired>, D::Error> {
+    Ok(Conversation::from(Vec::deserialize(deserializer)?).0)
+}
+
+/// Messages with every call answered.
+#[derive(Clone, Default)]
+struct Repaired {
+    messages: Vec<Message>,
+    /// The ids of the calls.
+    ids: HashSet<String>,
+    /// The number of calls without a result of their own.
+    unanswered: usize,
+}
+
+impl Repaired {
+    fn is_complete(&self) -> bool {
+        self.unanswered == 0
+    }
+
+    /// Adds messages. Every call so far is answered, so only the new calls look for results.
+    fn extend(&mut self, messages: Vec<Message>) {
+        let mut results = Results::of(&messages);
+        let mut messages: Vec<_> = messages.into_iter().map(Some).collect();
+        self.messages.reserve(messages.len());
+        for position in 0..messages.len() {
+            match messages[position].take() {
+                None | Some(Message::Tool(_)) => {}
+                Some(Message::Ai(said)) if !said.tool_calls.is_empty() => {
+                    let take = |call: &ToolCall| match messages[results.take(position, call)?].take()? {
+                        Message::Tool(result) => Some(result),
+                        _ => None,
+                    };
+                    let answers = said.tool_calls.iter().map(take).collect();
+                    self.ask(said, answers);
+                }
+                Some(message) if message.content().is_blank() => {}
+                Some(message) => self.messages.push(message),
             }
-            message if message.content().is_blank() => {}
-            message => shown.push(message),
         }
     }
-    shown
+
+    /// Adds a message with calls, and their answers.
+    fn ask(&mut self, mut said: AiMessage, answers: Vec<Option<ToolMessage>>) {
+        self.unanswered += answers.iter().filter(|answer| answer.is_none()).count();
+        let or_unanswered = |(index, answer): (usize, Option<ToolMessage>)| {
+            answer.unwrap_or_else(|| unanswered(&said, index, &said.tool_calls[index]))
+        };
+        let answers: Vec<_> = answers.into_iter().enumerate().map(or_unanswered).collect();
+        let owner = said.id.to_string();
+        let named = said.tool_calls.iter_mut().zip(answers).enumerate().map(|(index, (call, mut answer))| {
+            call.id = usable_id(&call.id, &format!("call_{owner}_{index}"), &mut self.ids);
+            answer.tool_call_id.clone_from(&call.id);
+            Message::Tool(answer)
+        });
+        let answers: Vec<Message> = named.collect();
+        self.messages.push(Message::Ai(said));
+        self.messages.extend(answers);
+    }
+}
+
+impl PartialEq for Repaired {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages == other.messages
+    }
+}
+
+impl fmt::Debug for Repaired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.messages.fmt(f)
+    }
 }
 
 fn unanswered(said: &AiMessage, index: usize, call: &ToolCall) -> ToolMessage {
     ToolMessage::failed(format!("{}.{index}", said.id), call, NO_RESULT)
 }
 
-/// The tool messages of a conversation, to be found by the calls that they answer.
+/// The positions of tool messages, to be found by the calls that they answer.
 struct Results {
     /// By the id of the call, in order.
-    by_call: HashMap<String, VecDeque<(usize, ToolMessage)>>,
+    by_call: HashMap<String, VecDeque<usize>>,
     /// The positions of the calls, by id.
-    asked: HashMap<String, Vec<usize>>,
+    asked: HashMap<String, VecDeque<usize>>,
 }
 
 impl Results {
@@ -151,24 +202,24 @@ impl Results {
         let mut results = Self { by_call: HashMap::new(), asked: HashMap::new() };
         for (position, message) in messages.iter().enumerate() {
             if let Message::Tool(result) = message {
-                let held = results.by_call.entry(result.tool_call_id.clone()).or_default();
-                held.push_back((position, result.clone()));
+                results.by_call.entry(result.tool_call_id.clone()).or_default().push_back(position);
             }
             for call in message.tool_calls() {
-                results.asked.entry(call.id.clone()).or_default().push(position);
+                results.asked.entry(call.id.clone()).or_default().push_back(position);
             }
         }
         results
     }
 
-    /// Takes the first result of a call at `position`: one that comes after it, and before another call of that id.
-    fn take(&mut self, position: usize, call: &ToolCall) -> Option<ToolMessage> {
-        let again = self.asked.get(&call.id)?.iter().find(|asked| **asked > position);
+    /// Takes the first result of a call at `position`: one that comes after it, and before another call of that id. The
+    /// calls have to be given in order.
+    fn take(&mut self, position: usize, call: &ToolCall) -> Option<usize> {
+        let asked = self.asked.get_mut(&call.id)?;
+        while asked.pop_front_if(|asked| *asked <= position).is_some() {}
+        let again = asked.front();
         let held = self.by_call.get_mut(&call.id)?;
-        while held.front().is_some_and(|(place, _)| *place < position) {
-            held.pop_front();
-        }
-        held.pop_front_if(|(place, _)| again.is_none_or(|again| *place < *again)).map(|(_, result)| result)
+        while held.pop_front_if(|place| *place < position).is_some() {}
+        held.pop_front_if(|place| again.is_none_or(|again| *place < *again))
     }
 }
 

@@ -33,7 +33,7 @@
 mod content;
 mod conversation;
 mod kinds;
-mod log;
+pub(crate) mod log;
 #[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod message;
 pub(crate) mod pairing;

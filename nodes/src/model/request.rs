@@ -140,6 +140,8 @@ pub enum Purpose {
     Refiner,
     /// To decide whether a tool may be called.
     Classifier,
+    /// To make an image, for a tool.
+    Image,
 }
 
 impl Purpose {
@@ -155,6 +157,7 @@ impl Purpose {
             Self::Verifier => "verifier",
             Self::Refiner => "refiner",
             Self::Classifier => "classifier",
+            Self::Image => "image",
         }
     }
 }

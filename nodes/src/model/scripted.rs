@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose};
-use crate::message::{Content, ToolCall};
+use crate::message::{Content, Message, ToolCall};
 
 /// A model that gives replies written down beforehand, for tests and demonstrations.
 ///
@@ -64,6 +64,10 @@ pub struct Script {
     /// The turns for single purposes.
     #[serde(default)]
     pub purposes: BTreeMap<Purpose, VecDeque<Turn>>,
+    /// `true` to choose the turn by the number of replies in the conversation, instead of the number of calls: a
+    /// session can then be rewound, and continued by another process. The requests are not kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_replies: bool,
 }
 
 /// The behaviour of a [`Scripted`] model in one call.
@@ -174,11 +178,20 @@ impl Scripted {
         let purpose = request.purpose;
         let State { script, requests } = &mut *state;
         let queue = script.purposes.get_mut(&purpose).unwrap_or(&mut script.turns);
-        let turn = queue.pop_front().unwrap_or_else(|| {
-            let given = requests.iter().filter(|earlier| earlier.purpose == purpose).count();
+        let turn = match script.by_replies {
+            true => queue.get(replies(&request)).cloned(),
+            false => queue.pop_front(),
+        };
+        let turn = turn.unwrap_or_else(|| {
+            let given = match script.by_replies {
+                true => replies(&request),
+                false => requests.iter().filter(|earlier| earlier.purpose == purpose).count(),
+            };
             Turn::Fail(ModelError::ScriptExhausted { purpose, given })
         });
-        requests.push(request);
+        if !script.by_replies {
+            requests.push(request);
+        }
         turn
     }
 
@@ -186,6 +199,11 @@ impl Scripted {
         // The state is valid between any two statements that change it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the number of replies of a model in the conversation of a request.
+fn replies(request: &ModelRequest) -> usize {
+    request.messages.iter().filter(|message| matches!(message, Message::Ai(_))).count()
 }
 
 impl ChatModel for Scripted {
@@ -227,7 +245,6 @@ mod tests {
 
     use super::super::{StreamFault, Usage};
     use super::*;
-    use crate::message::Message;
 
     async fn ask(model: &dyn ChatModel, purpose: Purpose) -> Result<ModelReply, ModelError> {
         model.complete(ModelRequest::new(purpose, vec![Message::human("m", "well?")])).await
@@ -258,6 +275,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_turn_chosen_by_replies_is_the_same_after_a_restart_and_a_rewind() {
+        let turns = ["one".into(), "two".into()].into();
+        let model = Scripted::from(Script { turns, by_replies: true, ..Script::default() });
+        let conversation =
+            [Message::human("m1", "well?"), Message::ai("m2", "one"), Message::human("m3", "and?")];
+        let request = |messages: &[Message]| ModelRequest::new(Purpose::Agent, messages.to_vec());
+        for (messages, expected) in [(3, "two"), (3, "two"), (1, "one")] {
+            assert_eq!(model.complete(request(&conversation[..messages])).await.unwrap().text(), expected);
+        }
+        let replied_twice =
+            [&conversation[..], &[Message::ai("m4", "two"), Message::human("m5", "so?")]].concat();
+        assert_eq!(
+            model.complete(request(&replied_twice)).await.unwrap_err(),
+            ModelError::ScriptExhausted { purpose: Purpose::Agent, given: 2 }
+        );
+        assert_eq!(model.requests(), []);
+    }
+
+    #[tokio::test]
     async fn failures_are_played_too() {
         let overloaded = ModelError::Overloaded { reason: "busy".into(), retry_after: None };
         let model = Scripted::new().fail(overloaded.clone()).then(Turn::BreakOff("half an ans".into()));
@@ -277,6 +313,7 @@ mod tests {
             ]
             .into(),
             purposes: BTreeMap::from([(Purpose::Decider, VecDeque::from(["done".into()]))]),
+            by_replies: true,
         };
         let json = serde_json::to_string(&script).unwrap();
         assert_eq!(serde_json::from_str::<Script>(&json).unwrap(), script);

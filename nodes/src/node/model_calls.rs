@@ -35,7 +35,13 @@ pub struct ModelCalls {
     interrupt: Option<CancellationToken>,
     /// Replies are not streamed.
     is_whole: bool,
+    /// Decides on continuations; without it, replies are always continued.
+    may_continue: Option<MayContinue>,
 }
+
+/// Decides whether a reply in which a model pauses is continued: by the model's name, the request, whose limit of output it
+/// may lower, the usage of the last call, and all calls that the task has made.
+type MayContinue = Box<dyn Fn(&str, &mut ModelRequest, Usage, &Ledger) -> bool + Send + Sync>;
 
 /// The record of a call.
 #[derive(Serialize, Deserialize)]
@@ -67,7 +73,20 @@ impl ModelCalls {
             unwritten: AtomicU64::new(0),
             interrupt: None,
             is_whole: false,
+            may_continue: None,
         }
+    }
+
+    /// Continues a reply in which a model pauses only if this returns `true` for the model's name, the request, which it
+    /// may change, the usage of the last call, and all calls that the task has made. Otherwise the reply is returned as it is. It has to decide in
+    /// the same way in a replay.
+    #[must_use]
+    pub fn continuing_if(
+        mut self,
+        may_continue: impl Fn(&str, &mut ModelRequest, Usage, &Ledger) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.may_continue = Some(Box::new(may_continue));
+        self
     }
 
     /// Has models give their replies in one piece.
@@ -197,7 +216,7 @@ impl ModelCalls {
     }
 
     /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued,
-    /// [`CONTINUATIONS`] times at most; each continuation is a call of its own. Tells whether all of it was taken from
+    /// [`CONTINUATIONS`] times at most and [if it may be](Self::continuing_if); each continuation is a call of its own. Tells whether all of it was taken from
     /// the record.
     async fn whole(
         &self,
@@ -221,6 +240,7 @@ impl ModelCalls {
                 Err(error) => return Ok(Err(error)),
             };
             all_recorded &= is_recorded;
+            let usage = recorded.reply.usage;
             let rest = self.count(purpose, recorded)?;
             let reply = match paused.take() {
                 Some(beginning) => beginning.continued_by(rest),
@@ -229,8 +249,12 @@ impl ModelCalls {
             if !reply.is_paused() || continuations == CONTINUATIONS {
                 return Ok(Ok((reply, all_recorded)));
             }
-            continuations += 1;
             next = request.clone().continuing(reply.clone().into_message(message.clone()));
+            let is_refused = |it: &MayContinue| !it(model.name(), &mut next, usage, &self.made());
+            if self.may_continue.as_ref().is_some_and(is_refused) {
+                return Ok(Ok((reply, all_recorded)));
+            }
+            continuations += 1;
             paused = Some(reply);
         }
     }

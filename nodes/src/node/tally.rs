@@ -92,7 +92,8 @@ impl LlmCalls {
             | Purpose::Router
             | Purpose::Verifier
             | Purpose::Refiner
-            | Purpose::Classifier => {}
+            | Purpose::Classifier
+            | Purpose::Image => {}
         }
         count
     }

@@ -114,6 +114,11 @@ impl ToolRunner {
         self.long_results = Some(place);
     }
 
+    /// Returns the model that calls of a tool pay for.
+    pub fn paid_model(&self, tool: &str) -> Option<&str> {
+        self.tools.get(tool)?.paid_model()
+    }
+
     /// Returns the descriptions of the tools for a model.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.specs()

@@ -7,10 +7,13 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
     raw_words(text).map(str::to_lowercase)
 }
 
+/// Names with inner capitals whose parts mean something else: JavaScript is no Java.
+const NAMES: [&str; 2] = ["JavaScript", "TypeScript"];
+
 /// Returns the parts of the words that are written together with capitals, in lower case: `sqlite` and
-/// `saver` of `SqliteSaver`. Words that have one part are left out.
+/// `saver` of `SqliteSaver`. Words that have one part are left out, and so are names such as `JavaScript`.
 pub fn parts(text: &str) -> impl Iterator<Item = String> {
-    raw_words(text).flat_map(|word| {
+    raw_words(text).filter(|word| !NAMES.contains(word)).flat_map(|word| {
         let mut borders = vec![0];
         let mut previous_lower = false;
         for (place, letter) in word.char_indices() {
@@ -48,7 +51,7 @@ mod tests {
 
     #[test]
     fn parts_are_of_words_with_inner_capitals_only() {
-        let found: Vec<_> = parts("a SqliteSaver, HTTP and ModelReplyId").collect();
+        let found: Vec<_> = parts("a SqliteSaver, HTTP and ModelReplyId in JavaScript").collect();
         assert_eq!(found, ["sqlite", "saver", "model", "reply", "id"]);
     }
 

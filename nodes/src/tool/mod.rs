@@ -62,8 +62,8 @@ pub use self::execution::{Concurrency, Execution, ExecutionPolicy};
 pub use self::failure::ToolFailure;
 pub use self::output::{IntoToolOutput, ToolOutput};
 pub use self::permission::{
-    AllowReadOnly, AllowUnlessAsked, Permission, PermissionDecision, PermissionMatcher, PermissionParts,
-    PermissionPolicy, PermissionRequest, Touch,
+    AllowReadOnly, AllowUnlessAsked, Pattern, Permission, PermissionDecision, PermissionMatcher,
+    PermissionParts, PermissionPolicy, PermissionRequest, Touch,
 };
 pub use self::prepared_call::PreparedCall;
 pub use self::registry::{RegistryError, ToolRegistry};

@@ -1,6 +1,10 @@
 //! The permission of a call: a tool's decision, and the policy on calls that a tool neither allows nor denies.
 
+use std::any::Any;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -32,10 +36,10 @@ pub trait PermissionParts: Send + Sync + 'static {
 
     /// Returns `true` if a rule with this pattern covers a part. A part that cannot be understood is covered by no
     /// pattern, and a pattern that cannot be read covers nothing.
-    fn fits(&self, part: usize, pattern: &str) -> bool;
+    fn fits(&self, part: usize, pattern: &Pattern) -> bool;
 
     /// Returns whether a rule with this pattern is about any of the parts.
-    fn touches(&self, pattern: &str) -> Touch;
+    fn touches(&self, pattern: &Pattern) -> Touch;
 
     /// Returns a pattern to offer for calls like a part: wider than the part, and narrower than all calls of the tool.
     /// `None` if there is no such pattern that is safe.
@@ -47,6 +51,79 @@ pub trait PermissionParts: Send + Sync + 'static {
     /// Returns the reason for which the call cannot be understood, if it cannot.
     fn unclear(&self) -> Option<String> {
         None
+    }
+}
+
+/// The pattern of a permission rule. The tool defines its meaning, and parses it when it is first compared with a call;
+/// clones share the parsed form.
+#[derive(Clone)]
+pub struct Pattern(Arc<Parsed>);
+
+struct Parsed {
+    text: String,
+    form: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Pattern {
+    /// Makes a pattern of its text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Arc::new(Parsed { text: text.into(), form: OnceLock::new() }))
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Compares the parsed pattern. `parse` runs only at the first comparison, unless that was made with another type.
+    pub fn compare<T: Send + Sync + 'static, R>(
+        &self,
+        parse: impl Fn(&str) -> T,
+        compare: impl FnOnce(&T) -> R,
+    ) -> R {
+        let form = self.0.form.get_or_init(|| Box::new(parse(self.as_str())));
+        match form.downcast_ref() {
+            Some(form) => compare(form),
+            None => compare(&parse(self.as_str())),
+        }
+    }
+}
+
+impl From<&str> for Pattern {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl PartialOrd for Pattern {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pattern {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
     }
 }
 
@@ -81,17 +158,18 @@ impl PermissionMatcher {
     }
 
     /// Returns `true` if a rule with this pattern covers one part of the call.
-    pub fn fits(&self, part: usize, pattern: &str) -> bool {
+    pub fn fits(&self, part: usize, pattern: &Pattern) -> bool {
         self.0.fits(part, pattern)
     }
 
     /// Returns `true` if a rule with this pattern covers every part of the call: the question of rules that allow.
-    pub fn matches(&self, pattern: &str) -> bool {
-        (0..self.parts()).all(|part| self.fits(part, pattern))
+    pub fn matches(&self, pattern: impl Into<Pattern>) -> bool {
+        let pattern = pattern.into();
+        (0..self.parts()).all(|part| self.fits(part, &pattern))
     }
 
     /// Returns whether a rule with this pattern is about any part of the call: the question of rules that ask or deny.
-    pub fn touches(&self, pattern: &str) -> Touch {
+    pub fn touches(&self, pattern: &Pattern) -> Touch {
         self.0.touches(pattern)
     }
 
@@ -120,17 +198,20 @@ impl<F: Fn(&str) -> bool + Send + Sync + 'static> PermissionParts for OnePart<F>
         1
     }
 
-    fn fits(&self, _: usize, pattern: &str) -> bool {
-        (self.0)(pattern)
+    fn fits(&self, _: usize, pattern: &Pattern) -> bool {
+        (self.0)(pattern.as_str())
     }
 
-    fn touches(&self, pattern: &str) -> Touch {
-        if (self.0)(pattern) { Touch::Yes } else { Touch::No }
+    fn touches(&self, pattern: &Pattern) -> Touch {
+        if (self.0)(pattern.as_str()) { Touch::Yes } else { Touch::No }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
 
     /// Two commands of one line.
@@ -141,11 +222,11 @@ mod tests {
             2
         }
 
-        fn fits(&self, part: usize, pattern: &str) -> bool {
-            ["git pull", "cargo test"][part] == pattern
+        fn fits(&self, part: usize, pattern: &Pattern) -> bool {
+            ["git pull", "cargo test"][part] == pattern.as_str()
         }
 
-        fn touches(&self, pattern: &str) -> Touch {
+        fn touches(&self, pattern: &Pattern) -> Touch {
             if (0..2).any(|part| self.fits(part, pattern)) { Touch::Yes } else { Touch::No }
         }
     }
@@ -154,15 +235,35 @@ mod tests {
     fn a_rule_that_allows_covers_every_part_and_a_rule_that_denies_is_about_any() {
         let matcher = PermissionMatcher::of(Two);
         assert!(!matcher.matches("git pull") && !matcher.matches("rm"));
-        assert_eq!((matcher.touches("git pull"), matcher.touches("rm")), (Touch::Yes, Touch::No));
+        assert_eq!(
+            (matcher.touches(&"git pull".into()), matcher.touches(&"rm".into())),
+            (Touch::Yes, Touch::No)
+        );
         assert_eq!(matcher.offer(0), None);
+    }
+
+    #[test]
+    fn a_pattern_is_parsed_once_for_all_its_clones() {
+        let (pattern, parses) = (Pattern::new("12"), AtomicU32::new(0));
+        let parse = |text: &str| {
+            parses.fetch_add(1, Relaxed);
+            text.parse::<u32>().unwrap()
+        };
+        for same in [&pattern, &pattern.clone()] {
+            assert_eq!(same.compare(parse, |number| number + 1), 13);
+        }
+        assert_eq!(parses.load(Relaxed), 1);
+        assert_eq!(pattern.compare(str::len, |length| *length), 2, "another type has its own form");
     }
 
     #[test]
     fn in_a_call_of_one_part_both_questions_are_the_same() {
         let matcher = PermissionMatcher::new(|pattern| pattern == "a");
-        assert_eq!((matcher.parts(), matcher.matches("a"), matcher.touches("a")), (1, true, Touch::Yes));
-        assert_eq!((matcher.matches("b"), matcher.touches("b")), (false, Touch::No));
+        assert_eq!(
+            (matcher.parts(), matcher.matches("a"), matcher.touches(&"a".into())),
+            (1, true, Touch::Yes)
+        );
+        assert_eq!((matcher.matches("b"), matcher.touches(&"b".into())), (false, Touch::No));
     }
 }
 

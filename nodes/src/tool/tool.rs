@@ -156,6 +156,12 @@ pub trait Tool: Send + Sync + 'static {
         DEFAULT_MAX_RESULT_CHARS
     }
 
+    /// Returns the name of the model that each call pays for, by which its price is found; `None` if calls cost nothing.
+    /// The data of a result then has the `usage` of the call, as a [`Usage`](crate::model::Usage).
+    fn paid_model(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns how long a call with this input may take, without the time in which its permission is decided on.
     /// `None` is forever. By default it is ten minutes. The runtime's clock has to be on (`enable_time`).
     fn timeout(&self, input: &Value) -> Option<Duration> {

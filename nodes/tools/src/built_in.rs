@@ -41,6 +41,10 @@ pub(super) trait BuiltIn: Send + Sync + 'static {
     fn time(&self, _: &Self::Input) -> Duration {
         Duration::from_secs(60)
     }
+
+    fn paid_model(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Reads the input as its type.
@@ -132,6 +136,10 @@ macro_rules! built_in {
             fn classifier_input(&self, input: &serde_json::Value) -> Option<String> {
                 let input = $crate::built_in::parsed(input).ok()?;
                 Some($crate::built_in::BuiltIn::in_short(self, &input))
+            }
+
+            fn paid_model(&self) -> Option<&str> {
+                $crate::built_in::BuiltIn::paid_model(self)
             }
 
             fn timeout(&self, input: &serde_json::Value) -> Option<std::time::Duration> {

@@ -28,7 +28,7 @@ use super::write_file::{target, write};
 /// The tool `generate_image`: has a model make an image, and writes it to a file of the workspace.
 ///
 /// Each call costs what the model costs, and asks for permission like any call that changes something. The result says
-/// the usage of the call in its data; the budget of an agent does not count it.
+/// the usage of the call in its data, and the budget of an assistant counts it.
 #[derive(Clone, Debug)]
 pub struct GenerateImage(Maker);
 
@@ -186,6 +186,10 @@ impl BuiltIn for GenerateImage {
         TIME
     }
 
+    fn paid_model(&self) -> Option<&str> {
+        Some(self.0.model.name())
+    }
+
     async fn validate(&self, input: &GenerateImageInput, context: &ToolContext) -> Result<(), InvalidInput> {
         self.0.check(&input.path, context).await
     }
@@ -224,6 +228,10 @@ impl BuiltIn for EditImage {
 
     fn time(&self, _: &EditImageInput) -> Duration {
         TIME
+    }
+
+    fn paid_model(&self) -> Option<&str> {
+        Some(self.0.model.name())
     }
 
     async fn validate(&self, input: &EditImageInput, context: &ToolContext) -> Result<(), InvalidInput> {

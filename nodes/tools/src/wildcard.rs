@@ -13,6 +13,37 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Up to eight bytes at the beginning or the end of a text. Most rules are not about a call, which these tell without a
+/// look at the texts.
+#[derive(Clone, Copy)]
+pub(super) struct Eight {
+    bytes: u64,
+    mask: u64,
+}
+
+impl Eight {
+    pub(super) fn first(text: &str) -> Self {
+        Self::of(text.bytes())
+    }
+
+    pub(super) fn last(text: &str) -> Self {
+        Self::of(text.bytes().rev())
+    }
+
+    fn of(bytes: impl Iterator<Item = u8>) -> Self {
+        let none = Self { bytes: 0, mask: 0 };
+        bytes.take(8).enumerate().fold(none, |Self { bytes: all, mask }, (at, byte)| Self {
+            bytes: all | u64::from(byte) << (8 * at),
+            mask: mask | 0xff << (8 * at),
+        })
+    }
+
+    /// Returns `true` if all bytes are the same that both have.
+    pub(super) const fn agrees(self, other: Self) -> bool {
+        (self.bytes ^ other.bytes) & self.mask & other.mask == 0
+    }
+}
+
 /// Stands for any text in a text of which parts are not known.
 #[cfg(all(feature = "shell", unix))]
 pub(super) const ANY: char = '\0';
@@ -71,6 +102,15 @@ mod tests {
         {
             assert!(!fits(pattern, text), "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn texts_agree_as_far_as_both_go() {
+        let first = |one, other| Eight::first(one).agrees(Eight::first(other));
+        assert!(first("src/", "src/a.rs") && first("", "a") && first("src/a.rs and", "src/a.rs or"));
+        assert!(!first("src/", "srcs") && !first("b", "a"));
+        let last = |one, other| Eight::last(one).agrees(Eight::last(other));
+        assert!(last(".rs", "src/a.rs") && !last(".rs", "src/a.md"));
     }
 
     #[cfg(all(feature = "shell", unix))]

@@ -63,7 +63,7 @@ fn answer_of(given: &str, open: &[AskRecord]) -> Result<(Option<InterruptId>, Js
             "the answer {answer} is not JSON ({error}): a text is written '\"{answer}\"'"
         ))
     })?;
-    Ok((id, Json::encode(&answer).map_err(|error| Failure::unusable(error.to_string()))?))
+    Ok((id, Json::encode(&answer).map_err(Failure::of)?))
 }
 
 /// Returns `true` if the text before a `=` is an id. JSON with a `=` begins differently.

@@ -10,5 +10,7 @@ mod tail;
 pub(super) use answer::Answer;
 pub(super) use migrate::check;
 pub(super) use replay::Replay;
+#[cfg(all(feature = "agent", unix))]
+pub(crate) use replay::Replayed;
 pub(super) use run::{Rerun, Resume, Run};
 pub(super) use tail::Tail;

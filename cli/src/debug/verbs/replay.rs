@@ -31,10 +31,10 @@ pub(crate) struct Replay {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Replayed {
-    thread: ThreadId,
-    checkpoint: CheckpointId,
+    pub(crate) thread: ThreadId,
+    pub(crate) checkpoint: CheckpointId,
     #[serde(flatten)]
-    replay: run::Replay,
+    pub(crate) replay: run::Replay,
 }
 
 impl Replay {

@@ -21,7 +21,7 @@ use crate::permission::RulePlace;
 /// let explore = AgentKind::reader("explore", "Finds the places in the project that a question is about.")
 ///     .system("You search a project. Answer with paths and lines.")
 ///     .tools(["read_file", "grep"]);
-/// let mend = AgentKind::writer("mend", "Changes one file as it is told to.")
+/// let mend = AgentKind::writer("mend", "Changes one file as described.")
 ///     .never(user("edit_file(Cargo.lock)")?)
 ///     .limits(Limits { tokens: Some(200_000), ..Limits::default() });
 /// # Ok::<(), superstep_assistant::permission::RuleError>(())

@@ -27,3 +27,6 @@ pub(crate) use delegation::{next_batch, reserve};
 pub use kind::{Access, AgentError, AgentKind};
 pub(crate) use tool::Background;
 pub use tool::{AgentTool, SEND};
+
+/// The beginning of the names of the nodes of sub-agents.
+pub(crate) const AGENT: &str = "agent.";

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::tool::{
-    InvalidInput, Permission, PermissionMatcher, PermissionParts, Tool, ToolContext, ToolEffect, ToolFailure,
-    ToolOutput, ToolResult, Touch, TypedTool,
+    InvalidInput, Pattern, Permission, PermissionMatcher, PermissionParts, Tool, ToolContext, ToolEffect,
+    ToolFailure, ToolOutput, ToolResult, Touch, TypedTool,
 };
 
 use super::delegation::{Delegation, Handover};
@@ -121,11 +121,11 @@ impl PermissionParts for OfKind {
         1
     }
 
-    fn fits(&self, _: usize, pattern: &str) -> bool {
-        pattern == self.0
+    fn fits(&self, _: usize, pattern: &Pattern) -> bool {
+        pattern.as_str() == self.0
     }
 
-    fn touches(&self, pattern: &str) -> Touch {
+    fn touches(&self, pattern: &Pattern) -> Touch {
         if self.fits(0, pattern) { Touch::Yes } else { Touch::No }
     }
 

@@ -1,5 +1,6 @@
 //! The configuration of sub-agents.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -20,6 +21,30 @@ const OF_COORDINATORS: [&str; 3] = ["todo", "ask_user", "present_plan"];
 const MAX_LEVELS: u8 = 3;
 
 impl AssistantConfig {
+    /// Lets the model delegate parts of the work to [agents](crate::agents) of these kinds, by the tool
+    /// [`agent`](crate::agents::AgentTool).
+    #[must_use]
+    pub fn agents(mut self, kinds: impl IntoIterator<Item = AgentKind>) -> Self {
+        self.kinds = kinds.into_iter().collect();
+        self
+    }
+
+    /// Makes the assistant a coordinator: its model has only the tools `agent`, `send`, `todo`, `ask_user` and
+    /// `present_plan`, as far as they are configured, and all other tools are for its agents.
+    #[must_use]
+    pub const fn coordinator(mut self) -> Self {
+        self.is_coordinator = true;
+        self
+    }
+
+    /// Sets the number of levels of sub-agents, 1 to 3. With one level, which is the default, sub-agents start no
+    /// others.
+    #[must_use]
+    pub const fn agent_levels(mut self, levels: u8) -> Self {
+        self.levels = levels;
+        self
+    }
+
     /// Returns the configuration of sub-agents of a kind: this one, with fewer tools and more boundaries.
     pub(crate) fn of_agent(&self, kind: &AgentKind) -> Self {
         let mut config = self.clone();
@@ -103,10 +128,10 @@ impl AssistantConfig {
     }
 
     /// Returns the meter of a session, or of the sub-agent that this is the state of.
-    pub(crate) fn meter_of(&self, state: &AssistantState) -> Meter {
+    pub(crate) fn meter_of(&self, state: &AssistantState) -> Cow<'_, Meter> {
         match &state.delegation {
-            Some(delegation) => self.meter.with_limits(delegation.limits),
-            None => self.meter.clone(),
+            Some(delegation) => Cow::Owned(self.meter.with_limits(delegation.limits)),
+            None => Cow::Borrowed(&self.meter),
         }
     }
 

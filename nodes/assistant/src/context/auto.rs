@@ -14,18 +14,22 @@ pub struct AutoCompact {
     pub turn: Option<u32>,
     /// The number of failures since the last success.
     pub consecutive_failures: u32,
+    /// `true` if the user asks for a compaction before the next request. It is made whatever the conversation's size,
+    /// and also where compaction is off or has failed.
+    pub is_requested: bool,
 }
 
 impl AutoCompact {
     /// Counts an attempt that shortened the conversation.
     pub const fn succeeded(&mut self, turn: u32) {
-        *self = Self { turn: Some(turn), consecutive_failures: 0 };
+        *self = Self { turn: Some(turn), consecutive_failures: 0, is_requested: false };
     }
 
     /// Counts an attempt that left the conversation unchanged: because the model failed, its summary was of no use, or
     /// the request for it was too long after all shortenings.
     pub const fn failed(&mut self, turn: u32) {
         self.turn = Some(turn);
+        self.is_requested = false;
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
     }
 }
@@ -52,6 +56,9 @@ pub(super) fn decide(
     so_far: AutoCompact,
     turn: u32,
 ) -> AutoDecision {
+    if so_far.is_requested {
+        return AutoDecision::Compact;
+    }
     let Some(window) = window else { return AutoDecision::UnknownWindow };
     let may_compact = !settings.auto.is_empty() && so_far.consecutive_failures < settings.max_failures;
     if !may_compact && tokens >= window.blocking_limit(settings.blocking_headroom) {
@@ -82,6 +89,16 @@ mod tests {
     }
 
     #[test]
+    fn a_compaction_that_the_user_asks_for_is_made_once() {
+        let mut so_far = AutoCompact { is_requested: true, consecutive_failures: 3, turn: Some(9) };
+        assert_eq!(decided(1, so_far), AutoDecision::Compact);
+        let off = ContextSettings { auto: Vec::new(), ..ContextSettings::default() };
+        assert_eq!(decide(1, None, &off, so_far, 9), AutoDecision::Compact);
+        so_far.failed(9);
+        assert_eq!(decided(1, so_far), AutoDecision::Send);
+    }
+
+    #[test]
     fn s2_051_079_a_conversation_is_compacted_from_80_percent_of_its_window() {
         assert_eq!(decided(143_999, AutoCompact::default()), AutoDecision::Send);
         assert_eq!(decided(144_000, AutoCompact::default()), AutoDecision::Compact);
@@ -106,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_blocking_limit_holds_only_where_nothing_is_compacted() {
-        let open = AutoCompact { turn: Some(8), consecutive_failures: 3 };
+        let open = AutoCompact { turn: Some(8), consecutive_failures: 3, is_requested: false };
         assert_eq!(decided(176_999, open), AutoDecision::Send);
         assert_eq!(decided(177_000, open), AutoDecision::Block);
         assert_eq!(decided(177_000, AutoCompact::default()), AutoDecision::Compact);

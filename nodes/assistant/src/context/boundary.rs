@@ -45,7 +45,8 @@ pub(super) fn run<'h>(draft: &mut Draft<'h>) {
 
 /// Finds the records on the messages of the tail.
 fn mark<'h>(draft: &mut Draft<'h>, recorded: &ByMessage<'h>, covered: &[Message]) {
-    draft.marks = vec![Vec::new(); draft.tail.len()];
+    draft.marks.truncate(draft.tail.len());
+    draft.marks.iter_mut().for_each(Vec::clear);
     draft.folds.clear();
     if recorded.is_empty() {
         return;

@@ -6,7 +6,8 @@ use superstep_nodes::compaction::Compaction;
 use superstep_nodes::message::Message;
 use superstep_nodes::model::TokenCounter;
 
-use super::anchor::Records;
+use super::anchor::{Anchor, Records};
+use super::prepare::Counted;
 use super::trim::{self, Shown, Trim};
 use super::{Blob, ContextSettings, ContextWindow, Held, History, Snip, View};
 
@@ -33,6 +34,8 @@ pub(super) struct Draft<'h> {
     pub(super) decided: Vec<Trim>,
     pub(super) blobs: Vec<Blob>,
     pub(super) snip: Option<Snip>,
+    /// The tokens of the first messages of the view, if no record is added.
+    pub(super) counted: Option<Counted>,
 }
 
 impl<'h> Draft<'h> {
@@ -55,6 +58,7 @@ impl<'h> Draft<'h> {
             decided: Vec::new(),
             blobs: Vec::new(),
             snip: None,
+            counted: None,
         }
     }
 
@@ -117,20 +121,22 @@ impl<'h> Draft<'h> {
     /// The number of tokens of the request: from the last reply on, if the records are still those of its request.
     pub(super) fn tokens(&self) -> u64 {
         let count = |message: Held<'_, Message>| self.counter().message(&message);
+        if let Some(anchor) = self.anchor() {
+            let sent = anchor.tokens.saturating_add_signed(self.sent_change);
+            return sent + self.shown_from(self.sent).map(count).sum::<u64>();
+        }
+        let decides = !self.decided.is_empty() || self.snip.is_some();
+        let none = Counted { shown: 0, tokens: self.history.overhead };
+        let counted = self.counted.filter(|_| !decides).unwrap_or(none);
+        let shown = self.head.iter().cloned().chain(self.shown_from(0));
+        counted.tokens + shown.skip(counted.shown).map(count).sum::<u64>()
+    }
+
+    /// The anchor, if the view still shows what its request had.
+    pub(super) fn anchor(&self) -> Option<&'h Anchor> {
         let records = Records::of(self.compaction, self.history.trims);
         let shows_the_same = self.snip.as_ref().is_none_or(|snip| !snip.hides);
-        let anchor =
-            self.history.anchor.filter(|anchor| self.sent > 0 && shows_the_same && anchor.records == records);
-        match anchor {
-            Some(anchor) => {
-                let sent = anchor.tokens.saturating_add_signed(self.sent_change);
-                sent + self.shown_from(self.sent).map(count).sum::<u64>()
-            }
-            None => {
-                let head: u64 = self.head.iter().map(|message| self.counter().message(message)).sum();
-                self.history.overhead + head + self.shown_from(0).map(count).sum::<u64>()
-            }
-        }
+        self.history.anchor.filter(|anchor| self.sent > 0 && shows_the_same && anchor.records == records)
     }
 
     pub(super) fn view(&self) -> View<'h> {

@@ -39,6 +39,7 @@ pub use auto::{AutoCompact, AutoDecision, task_remaining};
 pub use fold::drain_folds;
 pub use held::Held;
 pub use pass::{PASSES, Pass};
+pub(crate) use prepare::{Counted, prepare_after};
 pub use prepare::{History, Prepared, View, leave_out_pictures, prepare};
 pub use settings::{ContextProfile, ContextSettings, MicroKind, MicroRule};
 pub use snip::Snip;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use superstep_nodes::compaction::Compaction;
+use superstep_nodes::compaction::{Compaction, ContextManager};
 use superstep_nodes::message::{Conversation, Message, Part};
 
 use super::anchor::Records;
@@ -32,6 +32,8 @@ pub struct History<'h> {
     pub auto: AutoCompact,
     /// The number of the turn.
     pub turn: u32,
+    /// The rules of compaction. The messages that they pin stay in the state.
+    pub compaction: Option<&'h ContextManager>,
 }
 
 /// A conversation as a model is shown it. It borrows the messages that no record changes.
@@ -56,6 +58,16 @@ pub struct Prepared<'h> {
     pub auto: AutoDecision,
     /// The records by which the view was made, for the [anchor](super::Anchor::new) of the reply.
     pub records: Records,
+    /// The number of tokens, if no anchor was used.
+    pub(crate) counted: Option<u64>,
+}
+
+/// The number of tokens of the first messages of a view, with the overhead of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// The number of messages.
+    pub(crate) shown: usize,
+    pub(crate) tokens: u64,
 }
 
 /// Prepares a conversation for a request: applies the records so far, runs the [passes](PASSES), and decides on
@@ -80,24 +92,30 @@ pub fn prepare<'h>(
     window: Option<ContextWindow>,
     settings: &'h ContextSettings,
 ) -> Prepared<'h> {
-    run(history, window, settings, &PASSES)
+    prepare_after(None, history, window, settings)
 }
 
-/// Runs passes in an order: that of [`PASSES`], except in the test that shows why it matters.
-pub(super) fn run<'h>(
+/// Prepares a conversation as [`prepare`] does, where the first messages of the view may have been counted.
+pub(crate) fn prepare_after<'h>(
+    counted: Option<Counted>,
     history: &History<'h>,
     window: Option<ContextWindow>,
     settings: &'h ContextSettings,
-    order: &[Pass],
 ) -> Prepared<'h> {
-    let mut draft = Draft::new(history, window, settings);
+    let draft = Draft { counted, ..Draft::new(history, window, settings) };
+    run(draft, &PASSES)
+}
+
+/// Runs passes in an order: that of [`PASSES`], except in the test that shows why it matters.
+pub(super) fn run<'h>(mut draft: Draft<'h>, order: &[Pass]) -> Prepared<'h> {
     order.iter().for_each(|pass| (pass.run)(&mut draft));
-    let tokens = draft.tokens();
+    let (tokens, history) = (draft.tokens(), draft.history);
     let removed = draft.snip.as_ref().map_or(&[][..], |snip| &snip.trims);
     let records = Records::of(draft.compaction, history.trims).after(history.trims, removed, &draft.decided);
     Prepared {
         view: draft.view(),
-        auto: decide(tokens, window, settings, history.auto, history.turn),
+        counted: draft.anchor().is_none().then_some(tokens),
+        auto: decide(tokens, draft.window, draft.settings, history.auto, history.turn),
         trims: draft.decided,
         blobs: draft.blobs,
         snip: draft.snip,

@@ -1,6 +1,7 @@
 //! The third pass: the oldest messages leave the state.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use superstep_nodes::compaction::{Summariser, units};
 use superstep_nodes::message::{Message, MessageId};
@@ -89,6 +90,11 @@ fn kept(draft: &Draft<'_>, covered: usize) -> HashSet<usize> {
     ids.extend(begins_covered.map(|(_, fold)| &fold.message));
     let stays = |message: &Message| matches!(message, Message::System(_)) || ids.contains(message.id());
     let mut kept: HashSet<usize> = (0..messages.len()).filter(|at| stays(&messages[*at])).collect();
+    // Before a compaction has found them, only its rules know the pinned ones. A call is pinned with its answers.
+    if let Some(rules) = draft.history.compaction {
+        let is_pinned = |unit: &Range<usize>| messages[unit.clone()].iter().any(|it| rules.is_pinned(it));
+        kept.extend(units(messages).into_iter().filter(is_pinned).flatten());
+    }
     // The last question, and the response to it: without the response it would count as not answered.
     if let Some(asked) = messages.iter().rposition(|message| matches!(message, Message::Human(_))) {
         let is_response =

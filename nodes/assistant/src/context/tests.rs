@@ -9,6 +9,7 @@ use superstep_nodes::compaction::{Compaction, ContextManager, view};
 use superstep_nodes::message::{Content, Image, Message, Part, ToolCall};
 use superstep_nodes::model::{ModelReply, RoughTokens, TokenCounter, Usage};
 
+use super::draft::Draft;
 use super::prepare::run;
 use super::*;
 
@@ -311,7 +312,7 @@ fn s2_083_in_the_reversed_order_the_requests_overflow_and_in_the_right_order_the
 
     let mut reversed = PASSES;
     reversed.reverse();
-    let reversed = run(&session.history(), Some(WINDOW), &settings, &reversed);
+    let reversed = run(Draft::new(&session.history(), Some(WINDOW), &settings), &reversed);
     assert!(tokens(&reversed.view) > WINDOW.tokens && tokens(&prepared.view) < WINDOW.effective());
 }
 

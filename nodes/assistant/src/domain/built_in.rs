@@ -19,23 +19,32 @@ impl Domain {
     pub fn code(bash: superstep_tools::Bash, tests: impl Into<String>) -> Self {
         use std::sync::Arc;
 
-        use superstep_tools::{Bash, EditFile, Grep};
+        use superstep_tools::{Bash, EditFile};
 
         use super::success::AfterCalls;
         use crate::hook::CommandHook;
 
+        let changes = [Bash::NAME, EditFile::NAME, WriteFile::NAME].map(str::to_owned).to_vec();
+        let hook = CommandHook::new("tests", tests, Arc::new(bash.clone()));
+        Self::code_without_tests(bash).check(AfterCalls { tools: changes, hook })
+    }
+
+    /// Makes the domain of [code](Self::code) without a check of success, for projects whose tests are not known.
+    #[cfg(all(feature = "tools-shell", unix))]
+    pub fn code_without_tests(bash: superstep_tools::Bash) -> Self {
+        use superstep_tools::{EditFile, Grep};
+
         let here = Workspace::of_session;
         let tools = registry(|tools| {
-            let tools =
-                tools.with(bash.clone())?.with(ReadFile::new(here()))?.with(WriteFile::new(here()))?;
+            let tools = tools.with(bash)?.with(ReadFile::new(here()))?.with(WriteFile::new(here()))?;
             tools.with(EditFile::new(here()))?.with(Grep::new(here()))
         });
-        let changes = [Bash::NAME, EditFile::NAME, WriteFile::NAME].map(str::to_owned).to_vec();
-        let check = AfterCalls { tools: changes, hook: CommandHook::new("tests", tests, Arc::new(bash)) };
         let files = (Glob::new(here()), json!({ "pattern": "**", "limit": 100 }));
-        made(Self::new("code", CODE, tools).and_then(|domain| domain.context(files.0, files.1)))
-            .if_then(rule("bash(git push*)"), RuleKind::Ask, "it sends commits to others")
-            .check(check)
+        made(Self::new("code", CODE, tools).and_then(|domain| domain.context(files.0, files.1))).if_then(
+            rule("bash(git push*)"),
+            RuleKind::Ask,
+            "it sends commits to others",
+        )
     }
 
     /// Makes the domain of data: queries on a database, tables and charts. Charts in the folder `charts` of the

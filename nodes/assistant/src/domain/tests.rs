@@ -8,11 +8,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
-use superstep_core::run::Thread;
+use superstep_core::run::{Status, Thread};
 use superstep_nodes::compaction::ContextManager;
 use superstep_nodes::message::Message;
 use superstep_nodes::model::{
-    ImageModel, ImageRequest, MadeImage, ModelError, ModelRequest, Prices, Scripted, Usage,
+    ImageModel, ImageRequest, MadeImage, ModelError, ModelRequest, Price, Prices, Purpose, Scripted, Usage,
 };
 use superstep_nodes::tool::TypedTool;
 use superstep_tools::{Bash, HttpRequest, SqlQuery, Workspace};
@@ -23,7 +23,7 @@ use crate::agents::AgentKind;
 use crate::budget::Limits;
 use crate::context::{ContextWindow, ContextWindows};
 use crate::exit::{Exit, Resource};
-use crate::permission::{Permissions, RuleSource, Verdict};
+use crate::permission::{PermissionAnswer, Permissions, RuleSource, Verdict};
 use crate::{AssistantState, assistant};
 
 mod context;
@@ -165,7 +165,7 @@ async fn s2_172_184_the_same_script_takes_the_same_steps_in_four_domains() {
         let model = Arc::new(script().call("c4", "launch", json!({})).say("Done."));
         let finder =
             AgentKind::reader("finder", "Finds things, and says where.").model(Scripted::new().say("Here."));
-        // Nobody is asked; so what needs consent is denied, and the work ends all the same.
+        // Without a person, calls that need consent are denied, and the work still ends.
         let base = config(&model, folder.path())
             .small_model(Scripted::new().say("They talked."))
             .permissions(Permissions::new().headless())
@@ -194,6 +194,50 @@ async fn s2_172_184_the_same_script_takes_the_same_steps_in_four_domains() {
     );
     assert_eq!((steps[0].3, steps[0].4), (1, 7));
     assert!(steps.iter().all(|it| *it == steps[0]), "{steps:#?}");
+}
+
+/// An image costs money as a reply does.
+#[tokio::test]
+async fn s2_179_184_images_are_counted_in_the_budget_and_need_a_price() {
+    let folder = folder();
+    let image = json!({ "path": "cat.png", "prompt": "a cat" });
+    let script = || Arc::new(Scripted::new().call("c1", "generate_image", image.clone()).say("Done."));
+    let config = |limits, prices| {
+        config(&script(), folder.path()).domain(Domain::creative(Painter)).budget(limits, prices)
+    };
+    let paint = async |config| {
+        let thread = thread(config);
+        let mut run = thread.run(AssistantState::ask("Paint.")).await.unwrap();
+        while matches!(run.status, Status::Interrupted { .. }) {
+            run = thread.answer(&PermissionAnswer::Once).await.unwrap();
+        }
+        run.finished().unwrap()
+    };
+    let prices = Prices::none().with(Scripted::NAME, Price::per_million(1.0, 1.0));
+    let money = Limits { micro_usd: Some(1_000_000), ..Limits::default() };
+    let error = assistant(config(money, prices.clone())).unwrap_err().to_string();
+    assert!(error.contains("`painter` has no price"), "{error}");
+
+    let prices = prices.with("painter", Price::per_million(10.0, 40.0));
+    let state = paint(config(money, prices.clone())).await;
+    assert_eq!(state.exit, Some(Exit::Completed), "{:?}", state.failure);
+    let images = state.ledger.purpose(Purpose::Image);
+    assert_eq!((images.calls, images.usage), (1, Usage::of(5, 272)), "{:?}", state.ledger);
+    let of_images = Prices::none().with("painter", Price::per_million(10.0, 40.0));
+    assert_eq!(state.ledger.cost(&of_images).micro_usd, 50 + 272 * 40);
+
+    std::fs::remove_file(folder.path().join("cat.png")).unwrap();
+    // The image takes what the next call would need.
+    let less = Limits { micro_usd: Some(11_000), ..Limits::default() };
+    let state = paint(config(less, prices)).await;
+    assert_eq!(
+        state.exit,
+        Some(Exit::BudgetExceeded(Resource::Money)),
+        "{:?} {:?}",
+        state.failure,
+        state.ledger
+    );
+    assert!(roles(&state).ends_with("hat"), "{}", roles(&state));
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod inbox;
 mod kill;
 mod limits;
 mod sessions;
+mod spending;
 mod tiers;
 mod tools;
 
@@ -298,6 +299,7 @@ async fn s2_128_a_session_of_many_messages_keeps_a_bounded_state() {
     let model = Arc::new(Scripted::new().say("Done."));
     let config =
         config(Arc::clone(&model)).context(ContextSettings { horizon: 100, ..ContextSettings::default() });
+    let config = config.compaction(ContextManager::new().pin(|message| message.id().as_str() == "m3"));
     let earlier: Vec<_> = (0..150).map(|n| Message::human(format!("m{n}"), "hello")).collect();
     let state = run_with(config, AssistantState::ask("Do it.").messages(earlier)).await;
     assert_eq!(
@@ -306,7 +308,9 @@ async fn s2_128_a_session_of_many_messages_keeps_a_bounded_state() {
         "{}",
         state.messages.len()
     );
-    assert_eq!(model.requests()[0].messages.last().unwrap().text(), "Do it.");
+    let shown = &model.requests()[0].messages;
+    assert_eq!(shown.last().unwrap().text(), "Do it.");
+    assert!(shown.iter().any(|message| message.id().as_str() == "m3"), "it is pinned");
 }
 
 #[tokio::test]

@@ -73,6 +73,9 @@ const MAX_SKILLS: usize = 100;
 /// The maximum length of a description in a list, in characters.
 const MAX_DESCRIPTION: usize = 300;
 
+/// The folders of commands. Of two with one name, the first one counts.
+const COMMANDS: [(Source, &str); 2] = [(Source::User, "commands"), (Source::Project, ".superstep/commands")];
+
 /// The folder of the memory.
 pub(super) const MEMORY: &str = ".superstep/memory";
 
@@ -124,6 +127,27 @@ impl Guidance {
         let found = skills.into_iter().find(|(_, _, skill)| skill.name == name);
         let found = found.map(|(_, path, skill)| (skill, path));
         found.ok_or_else(|| GuidanceError::NoSkill { name: name.to_owned() })
+    }
+
+    /// Returns the commands of the user and of the project, by name, with their descriptions.
+    ///
+    /// # Errors
+    /// Fails if the folder of the project or of the user cannot be opened. A file that cannot be read is left out.
+    pub fn commands(&self) -> Result<BTreeMap<String, String>, GuidanceError> {
+        let wanted = Wanted::default();
+        let mut reader = Reader::open(self, &wanted)?;
+        let mut commands = BTreeMap::new();
+        for (from, folder) in COMMANDS {
+            for file in reader.names(from, folder) {
+                let Some(name) = file.strip_suffix(".md").filter(|name| is_name(name)) else { continue };
+                let Some(text) = reader.text(from, &format!("{folder}/{file}")) else { continue };
+                if let Ok(document) = Document::parse(&file, &text) {
+                    let described = || shortened(document.description());
+                    commands.entry(name.to_owned()).or_insert_with(described);
+                }
+            }
+        }
+        Ok(commands)
     }
 
     /// Writes a file of the memory.
@@ -321,8 +345,7 @@ impl<'r> Reader<'r> {
     fn command(&mut self, request: &str) -> Option<String> {
         let line = request.trim().strip_prefix('/')?;
         let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let sources = [(Source::User, "commands"), (Source::Project, ".superstep/commands")];
-        let mut sources = sources.into_iter().filter(|_| is_name(name));
+        let mut sources = COMMANDS.into_iter().filter(|_| is_name(name));
         let (path, text) = sources.find_map(|(from, folder)| {
             let path = format!("{folder}/{name}.md");
             self.text(from, &path).map(|text| (path, text))

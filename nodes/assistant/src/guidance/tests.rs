@@ -120,6 +120,12 @@ fn a_command_is_a_prompt_with_its_arguments() {
     assert_eq!(prompt("/review src/a.rs").as_deref(), Some("Review src/a.rs well."));
     assert_eq!(prompt("/plain in src").as_deref(), Some("Look around.\n\nin src"));
     assert_eq!((prompt("/unknown"), prompt("/../plain"), prompt("review it")), (None, None, None));
+    let user = tempfile::tempdir().unwrap();
+    write(user.path(), "commands/review.md", "# Of the user\nReview it.");
+    write(user.path(), "commands/no name.md", "It cannot be typed.");
+    let commands = Guidance::new(project.path()).user(user.path()).commands().unwrap();
+    let commands: Vec<_> = commands.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(commands, [("plain", "Look around."), ("review", "Of the user")]);
 }
 
 #[test]

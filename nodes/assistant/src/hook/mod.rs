@@ -240,8 +240,8 @@ impl Hooks {
         matcher: Option<&'h PermissionMatcher>,
     ) -> impl Iterator<Item = &'h dyn CallHook> {
         let is_about = move |rule: &Rule| {
-            let touches = |pattern: &str| matcher.is_none_or(|matcher| matcher.touches(pattern) != Touch::No);
-            rule.tool() == call.name && rule.pattern().is_none_or(touches)
+            let touches = |pattern| matcher.is_none_or(|matcher| matcher.touches(pattern) != Touch::No);
+            rule.tool() == call.name && rule.parsed_pattern().is_none_or(touches)
         };
         let asked = self.calls.iter().filter(move |(rule, _)| rule.as_ref().is_none_or(is_about));
         asked.map(|(_, hook)| &**hook)

@@ -18,6 +18,7 @@ use superstep_nodes::tool::{Permission, PermissionMatcher, Tool, ToolContext, To
 use super::gate::now_ms;
 use super::hooks::{Heard, call_hook};
 use super::session_calls::{SessionAnswer, SessionAsks};
+use super::turn::STOPPED;
 use crate::agents::AgentTool;
 use crate::budget::Call;
 use crate::config::AssistantConfig;
@@ -165,8 +166,7 @@ impl Authorize {
                     return Err(Ended { exit: Exit::HookStopped, reason });
                 }
                 Heard::Stopped => {
-                    let reason = "Not run: the user stopped the turn.".to_owned();
-                    return Err(Ended { exit: Exit::AbortedTools, reason });
+                    return Err(Ended { exit: Exit::AbortedTools, reason: STOPPED.to_owned() });
                 }
             }
         }
@@ -381,6 +381,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
         let (ask, plan, user) = (task.extract(), task.extract(), task.extract());
         let info: TaskInfo = task.extract();
         let (effects, stop): (Effects, _) = (task.extract(), self.config.interrupts.of(&info));
+        let now_ms = now_ms(&self.config.meter_of(task.state()), &effects).await;
+        let calls = ModelCalls::of(&task).interrupted_by(stop.clone());
         let means = Means {
             ask,
             session: SessionAsks {
@@ -391,10 +393,10 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Authorize {
             },
             info,
             state: Arc::clone(task.state()),
-            calls: ModelCalls::of(&task).interrupted_by(stop.clone()),
+            calls: self.config.metered(calls, task.state(), now_ms),
             stop,
             tools: self.runner.session(&ToolTask::of(&task)).with_notes(task.state().files.clone()),
-            now_ms: now_ms(&self.config.meter_of(task.state()), &effects).await,
+            now_ms,
             effects,
         };
         drop(task);

@@ -68,6 +68,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Compact {
         let info: TaskInfo = task.extract();
         let now_ms = now_ms(&self.config.meter_of(&state), &effects).await;
         let calls = ModelCalls::of(&task).interrupted_by(self.config.interrupts.of(&info));
+        let calls = self.config.metered(calls, &state, now_ms);
         drop(task);
         let permit = |request: &mut ModelRequest| self.permit(&state, &calls, now_ms, request);
         let update = self.node.visit(&state, &calls, &permit).await?.unwrap_or_default();

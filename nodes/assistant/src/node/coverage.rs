@@ -102,3 +102,13 @@ pub(crate) fn before_open_calls(at: &Loaded) -> Option<SnapshotId> {
     // A record of another version cannot be read, and the calls then count as those of another program.
     taken.decode::<Recorded>().ok().map(|taken| taken.id)
 }
+
+/// Returns the snapshots that calls at a checkpoint have taken, also those whose calls have not all ended.
+pub(crate) fn taken_at(at: &Loaded) -> impl Iterator<Item = SnapshotId> {
+    let taken = at.effects.iter().filter(|effect| effect.id.name == SNAPSHOT);
+    taken.filter_map(|effect| match &effect.outcome {
+        // As in `before_open_calls`, a record of another version names none that could be used.
+        Some(EffectOutcome::Ok(taken)) => taken.decode::<Recorded>().ok().map(|taken| taken.id),
+        _ => None,
+    })
+}

@@ -12,6 +12,7 @@ use superstep_core::store::AccessError;
 use superstep_nodes::__private::ToolTask;
 use superstep_nodes::message::{Content, Message, MessageId, Part};
 
+use super::abandoned::Abandoned;
 use super::guidance::{attach, read};
 use super::sources::Sources;
 use crate::budget::Meter;
@@ -159,17 +160,21 @@ fn to_message(message: InboxMessage) -> Message {
     }
 }
 
-/// Takes agents that have ended out of the background, and adds their model calls to those of the session.
+/// Takes agents that have ended out of the background, and adds their model calls and changes of files to those of the
+/// session.
 fn settled(
     state: &AssistantState,
-    update: AssistantStateUpdate,
+    mut update: AssistantStateUpdate,
     arrived: &[InboxMessage],
 ) -> AssistantStateUpdate {
-    let working = |name: &String| state.background.iter().any(|agent| agent.name == *name);
-    let ended = arrived.iter().filter_map(|message| message.from.as_ref().zip(message.ended.as_ref()));
-    ended.filter(|(name, _)| working(name)).fold(update, |update, (name, ledger)| {
-        update.background(LogWrite::remove([name])).ledger(ledger.clone())
-    })
+    for InboxMessage { from, ended, changes, .. } in arrived {
+        let Some((name, ledger)) = from.as_ref().zip(ended.as_ref()) else { continue };
+        if state.background.iter().any(|agent| agent.name == *name) {
+            update =
+                update.background(LogWrite::remove([name])).ledger(ledger.clone()).changes(changes.clone());
+        }
+    }
+    update
 }
 
 /// Returns the time, if time is limited: the same in every attempt and replay.
@@ -194,7 +199,10 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         let arrived = self.arrived(&state, &effects, &info).await?;
         let context = self.sources.messages(&state, &tools).await;
         let reading = read(&self.config, &state, &effects).await?;
-        self.visit(&state, &info, now_ms, context, arrived, reading)
+        let abandoned = Abandoned::read(&state, &effects, &info).await?;
+        let mut output = self.visit(&state, &info, now_ms, context, arrived, reading)?;
+        output.update = output.update.map(|update| abandoned.add_to(&state, update));
+        Ok(output)
     }
 
     fn describe(&self, node: &mut NodeDescription) {
@@ -202,6 +210,8 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Gate {
         node.writes_field(AssistantState::MESSAGES.id());
         node.writes_field(AssistantState::BACKGROUND.id());
         node.writes_field(AssistantState::LEDGER.id());
+        node.writes_field(AssistantState::CHANGES.id());
+        node.writes_field(AssistantState::SNAPSHOT.id());
         node.writes_field(AssistantState::BEGAN_MS.id());
         node.writes_field(AssistantState::REQUEST.id());
         node.writes_field(AssistantState::ATTACHED.id());

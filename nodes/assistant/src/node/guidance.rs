@@ -21,9 +21,11 @@ pub(super) async fn read(
     state: &AssistantState,
     effects: &Effects,
 ) -> Result<Reading, NodeError> {
-    let request = state.request.clone().filter(|request| !request.trim().is_empty());
-    let wanted = match request {
-        Some(request) => state.wanted(request),
+    if config.guidance.is_none() {
+        return Ok(Reading::default());
+    }
+    let wanted = match state.new_request() {
+        Some(request) => state.wanted(request.to_owned()),
         None => Wanted { folders: touched_now(state), ..Wanted::default() },
     };
     match wanted.request.is_none() && wanted.folders.is_empty() {

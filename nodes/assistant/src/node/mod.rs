@@ -1,8 +1,10 @@
 //! The nodes of an assistant, one in each file with its route.
 
+mod abandoned;
 mod authorize;
 mod blobs;
 mod compact;
+mod conversations;
 mod coverage;
 mod delegate;
 mod early;
@@ -22,7 +24,7 @@ pub use authorize::AuthorizeNext;
 pub(crate) use authorize::MAX_AGENTS;
 pub(crate) use blobs::store_long_results;
 pub(crate) use compact::Compact;
-pub(crate) use coverage::before_open_calls;
+pub(crate) use coverage::{before_open_calls, taken_at};
 pub(crate) use delegate::Delegate;
 pub use delegate::DelegateNext;
 pub(crate) use finish::Finish;

@@ -36,7 +36,8 @@ impl Sources {
     /// of the user, and after a compaction that covers their results.
     pub(super) async fn messages(&self, state: &AssistantState, task: &ToolTask) -> Vec<Message> {
         // Before the first message there is nothing to show context for.
-        if state.messages.is_empty() && state.new_request().is_none() {
+        let is_first = state.messages.is_empty() && state.new_request().is_none();
+        if self.calls.is_empty() || is_first {
             return Vec::new();
         }
         let parts = ViewParts::of(&state.messages, &state.compactions);

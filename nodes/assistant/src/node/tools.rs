@@ -7,7 +7,8 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task, TaskInfo};
 use superstep_core::route::Route;
 use superstep_nodes::__private::{ToolRunner, ToolTask, open_calls};
-use superstep_nodes::message::{Message, ToolCall};
+use superstep_nodes::message::{Message, ToolCall, ToolMessage};
+use superstep_nodes::model::{Ledger, ModelReply, Purpose, Usage};
 use superstep_nodes::tool::{ToolEffect, ToolNotes, ToolOutcome};
 
 use super::coverage::Coverage;
@@ -41,6 +42,13 @@ impl Tools {
     pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
         Self { config: Arc::clone(config), runner: runner.clone() }
     }
+
+    /// Returns the model call that a tool has paid for; `None` if its calls cost nothing, or this one has failed.
+    fn spent(&self, answer: &ToolMessage) -> Option<Ledger> {
+        let model = self.runner.paid_model(&answer.name)?;
+        let usage = Usage::deserialize(answer.data.as_ref()?.get("usage")?).ok()?;
+        Some(Ledger::of(Purpose::Image, &ModelReply::new(model, "").with_usage(usage), 0))
+    }
 }
 
 impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
@@ -71,9 +79,11 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
             running.hand_in(visit.message_id_of(position), call, prepared, key);
         }
         let (mut answers, mut notes, mut is_stopped) = (Vec::new(), ToolNotes::new(), false);
+        let mut spent = Vec::new();
         while let Some(answer) = running.next().await {
             is_stopped |= answer.outcome == ToolOutcome::Cancelled;
             notes.extend(answer.notes);
+            spent.extend(self.spent(&answer.message));
             answers.push(Message::from(answer.message));
         }
         let refused = |calls: &[(usize, ToolCall)], reason: &str| -> Vec<Message> {
@@ -87,6 +97,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
             answers.extend(refused(&delegated, STOPPED));
         }
         let update = AssistantState::update().messages(answers).files(notes).allowed(Vec::new());
+        let update = spent.into_iter().fold(update, |update, ledger| update.ledger(ledger));
         let update = coverage.end(&state, before, update).await?;
         if !is_stopped {
             let route = if delegated.is_empty() { ToolsNext::Gate } else { ToolsNext::Delegate };
@@ -104,6 +115,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Tools {
         node.writes_field(AssistantState::SNAPSHOT.id());
         node.writes_field(AssistantState::CHANGES.id());
         node.writes_field(AssistantState::NOT_COVERED.id());
+        node.writes_field(AssistantState::LEDGER.id());
         node.writes_field(AssistantState::EXIT.id());
     }
 }

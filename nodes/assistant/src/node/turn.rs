@@ -1,5 +1,6 @@
 //! The node that calls the model.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
@@ -9,17 +10,18 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Tas
 use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::route::Route;
 use superstep_nodes::__private::{Answer, ModelCalls, ToolRunner, ToolTask, skipped};
-use superstep_nodes::message::Message;
+use superstep_nodes::message::{Message, MessageId};
 use superstep_nodes::model::{ModelReply, ModelRequest, Purpose, StopReason};
 use superstep_nodes::tool::{ToolNotes, ToolOutcome, ToolSpec};
 
 use super::blobs::store;
+use super::conversations::{Conversations, Last};
 use super::early::Early;
 use super::gate::now_ms;
 use super::tool_summary::summary;
 use crate::budget::{Call, Exceeded};
 use crate::config::{AssistantConfig, Speed};
-use crate::context::{Anchor, AutoDecision, Snip, prepare};
+use crate::context::{Anchor, AutoDecision, History, Snip, prepare_after};
 use crate::exit::{Exit, Resource, Transition};
 use crate::state::{AssistantState, AssistantStateUpdate, TurnFailure};
 
@@ -28,6 +30,9 @@ pub(crate) struct Turn {
     config: Arc<AssistantConfig>,
     runner: ToolRunner,
     tools: Vec<ToolSpec>,
+    /// The tokens of a request beside its messages.
+    overhead: u64,
+    conversations: Conversations,
 }
 
 /// The next step after `turn`.
@@ -53,7 +58,11 @@ pub(super) const STOPPED: &str = "Not run: the user stopped the turn.";
 
 impl Turn {
     pub(crate) fn new(config: &Arc<AssistantConfig>, runner: &ToolRunner) -> Self {
-        Self { config: Arc::clone(config), runner: runner.clone(), tools: runner.specs() }
+        let tools = runner.specs();
+        let empty = ModelRequest::new(Purpose::Agent, Vec::new()).with_tools(tools.clone());
+        let overhead = config.context.counter.request(&empty.with_system(config.system.clone()));
+        let (config, runner) = (Arc::clone(config), runner.clone());
+        Self { config, runner, tools, overhead, conversations: Conversations::default() }
     }
 
     /// Makes the request without its messages.
@@ -74,9 +83,11 @@ impl Turn {
         now_ms: Option<u64>,
     ) -> Result<Output<AssistantState, TurnNext>, NodeError> {
         let mut request = self.request(state);
-        let overhead = self.config.context.counter.request(&request);
-        let history = state.history(overhead);
-        let prepared = prepare(&history, self.config.window(state), &self.config.context);
+        let compaction = Some(&self.config.compaction);
+        let history = History { compaction, ..state.history(self.overhead) };
+        let last = self.conversations.take(state);
+        let counted = last.as_ref().and_then(Last::counted);
+        let prepared = prepare_after(counted, &history, self.config.window(state), &self.config.context);
         if state.task_remaining.is_some_and(|left| prepared.tokens >= left) {
             return Ok(ended(Exit::BudgetExceeded(Resource::Tokens)));
         }
@@ -96,12 +107,12 @@ impl Turn {
             Ok(max_output) => request.settings.max_output_tokens = max_output,
             Err(Exceeded(resource)) => return Ok(ended(Exit::BudgetExceeded(resource))),
         }
+        request.messages = self.conversations.next(state, last, &prepared);
         let mut update = AssistantState::update().trims(prepared.trims);
         if let Some(snip) = prepared.snip {
             update = snipped(state, update, snip);
         }
         store(&self.config, calls, prepared.blobs).await?;
-        request.messages = prepared.view.into_conversation();
         let answered = async {
             match self.config.speed {
                 Speed::StreamTools => {
@@ -186,11 +197,17 @@ fn ended(exit: Exit) -> Output<AssistantState, TurnNext> {
 
 /// Takes the oldest messages out of the state.
 fn snipped(state: &AssistantState, update: AssistantStateUpdate, snip: Snip) -> AssistantStateUpdate {
-    // The marker is to be the first message, so all are written again.
-    let removed = state.messages.iter().map(|message| LogEdit::Remove(message.id().to_string()));
-    let kept = snip.messages.into_iter().map(LogEdit::Put);
+    let remove = |message: &Message| LogEdit::Remove(message.id().to_string());
+    let messages = if state.messages.len() == snip.messages.len() + snip.snipped {
+        let kept: HashSet<&MessageId> = snip.messages.iter().map(Message::id).collect();
+        state.messages.iter().filter(|message| !kept.contains(message.id())).map(remove).collect()
+    } else {
+        // There is a marker now. It is to be the first message, so all are written again.
+        let removed = state.messages.iter().map(remove);
+        removed.chain(snip.messages.into_iter().map(LogEdit::Put)).collect()
+    };
     update
-        .messages(LogWrite(removed.chain(kept).collect()))
+        .messages(LogWrite(messages))
         .compactions(LogWrite::remove(snip.compactions))
         .trims(LogWrite::remove(snip.trims))
 }
@@ -206,6 +223,7 @@ impl<C: Send + Sync + 'static> Node<AssistantState, C> for Turn {
         let calls = ModelCalls::of(&task).interrupted_by(stop);
         let calls = if self.config.speed == Speed::Whole { calls.in_one_piece() } else { calls };
         let now_ms = now_ms(&self.config.meter_of(&state), &task.extract()).await;
+        let calls = self.config.metered(calls, &state, now_ms);
         drop(task);
         let output = self.visit(&state, &calls, &early, now_ms).await?;
         if output.route == TurnNext::Stopped {

@@ -215,8 +215,8 @@ impl Permissions {
     /// person was asked about such a call; a deny rule that may be about the call is asked about each time.
     fn asked(&self, call: &CallView<'_>, about: &[About<'_>], grants: &[Grant]) -> Option<Decision> {
         let (denies, asks): (Vec<_>, Vec<_>) = about.iter().partition(|it| it.kind == RuleKind::Deny);
-        let granted = granted(call, grants);
-        if denies.is_empty() && !granted.is_empty() && cover(call, granted.iter()).is_some() {
+        let mut granted = granted(call, grants).peekable();
+        if denies.is_empty() && granted.peek().is_some() && cover(call, granted).is_some() {
             return None;
         }
         let mut reasons: Vec<(Layer, Option<&RulePlace>, String)> = Vec::new();
@@ -250,8 +250,8 @@ impl Permissions {
             let reason = format!("hook {}: {}", hook.hook, hook.reason);
             return Some(decision(call, Layer::Rules, Verdict::Allow, reason));
         }
-        let granted = granted(call, grants);
-        let rules = cover(call, self.allow_rules(call).chain(&granted))?;
+        let allow = self.allow_rules(call).map(Allowing::Rule);
+        let rules = cover(call, allow.chain(granted(call, grants)))?;
         let texts: Vec<_> = rules.iter().map(ToString::to_string).collect();
         let reason = if texts.is_empty() {
             "it runs nothing".to_owned()
@@ -315,41 +315,67 @@ impl About<'_> {
 
 /// Returns whether a rule is about a call. A pattern that cannot be compared with the call may be.
 fn touch(rule: &Rule, matcher: Option<&PermissionMatcher>) -> Touch {
-    match (rule.pattern(), matcher) {
+    match (rule.parsed_pattern(), matcher) {
         (None, _) => Touch::Yes,
         (Some(_), None) => Touch::Unclear,
         (Some(pattern), Some(matcher)) => matcher.touches(pattern),
     }
 }
 
+/// A rule that allows calls.
+#[derive(Clone, Copy)]
+pub(super) enum Allowing<'p> {
+    Rule(&'p RulePlace),
+    Grant(&'p Grant),
+}
+
+impl Allowing<'_> {
+    /// Returns `true` if it covers one part of a call.
+    pub(super) fn fits(self, matcher: &PermissionMatcher, part: usize) -> bool {
+        self.rule().parsed_pattern().is_none_or(|pattern| matcher.fits(part, pattern))
+    }
+
+    fn rule(&self) -> &Rule {
+        match self {
+            Self::Rule(place) => &place.rule,
+            Self::Grant(grant) => &grant.rule,
+        }
+    }
+
+    fn place(self) -> RulePlace {
+        match self {
+            Self::Rule(place) => place.clone(),
+            Self::Grant(grant) => RulePlace::new(grant.rule.clone(), RuleSource::Session),
+        }
+    }
+}
+
 /// Returns the rules among these that together cover every part of a call; `None` if a part is left.
 fn cover<'p>(
     call: &CallView<'_>,
-    places: impl Iterator<Item = &'p RulePlace> + Clone,
+    rules: impl Iterator<Item = Allowing<'p>> + Clone,
 ) -> Option<Vec<RulePlace>> {
-    if let Some(bare) = places.clone().find(|place| place.rule.pattern().is_none()) {
-        return Some(vec![bare.clone()]);
+    if let Some(bare) = rules.clone().find(|rule| rule.rule().pattern().is_none()) {
+        return Some(vec![bare.place()]);
     }
     let matcher = call.matcher?;
     let mut used: Vec<RulePlace> = Vec::new();
     for part in 0..matcher.parts() {
-        let place = places.clone().find(|place| fits(place, matcher, part))?;
-        if !used.contains(place) {
-            used.push(place.clone());
+        let place = rules.clone().find(|rule| rule.fits(matcher, part))?.place();
+        if !used.contains(&place) {
+            used.push(place);
         }
     }
     Some(used)
 }
 
-/// Returns `true` if a rule covers one part of a call.
-pub(super) fn fits(place: &RulePlace, matcher: &PermissionMatcher, part: usize) -> bool {
-    place.rule.pattern().is_none_or(|pattern| matcher.fits(part, pattern))
-}
-
-/// Returns the grants of a session that are about a call's tool, as rules.
-pub(super) fn granted(call: &CallView<'_>, grants: &[Grant]) -> Vec<RulePlace> {
-    let of_tool = grants.iter().filter(|grant| grant.rule.tool() == call.call.name);
-    of_tool.map(|grant| RulePlace::new(grant.rule.clone(), RuleSource::Session)).collect()
+/// Returns the grants of a session that are about a call's tool.
+pub(super) fn granted<'p>(
+    call: &CallView<'p>,
+    grants: &'p [Grant],
+) -> impl Iterator<Item = Allowing<'p>> + Clone {
+    let tool = call.call.name.as_str();
+    grants.iter().filter(move |grant| grant.rule.tool() == tool).map(Allowing::Grant)
 }
 
 fn decision(call: &CallView<'_>, layer: Layer, verdict: Verdict, reason: String) -> Decision {

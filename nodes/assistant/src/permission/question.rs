@@ -8,8 +8,8 @@ use superstep_nodes::message::ToolCall;
 
 use super::decision::{CallView, Decision, Layer, Verdict};
 use super::file_change::FileChange;
-use super::permissions::{Permissions, fits, granted};
-use super::rule::{Rule, RulePlace};
+use super::permissions::{Allowing, Permissions, granted};
+use super::rule::Rule;
 
 /// A question for permission. It is stored with the thread until it is answered, by a person or a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,14 +93,14 @@ impl Permissions {
         if ask.layer == Layer::Static {
             return None;
         }
-        let mut known: Vec<RulePlace> = granted(call, grants);
+        let mut known: Vec<_> = granted(call, grants).collect();
         if ask.layer == Layer::Mode {
             // Rules that allow do not answer what the tool, a rule or a hook asks.
-            known.extend(self.allow_rules(call).cloned());
+            known.extend(self.allow_rules(call).map(Allowing::Rule));
         }
         let mut offer = Vec::new();
         for part in 0..matcher.parts() {
-            if known.iter().any(|place| fits(place, matcher, part)) {
+            if known.iter().any(|rule| rule.fits(matcher, part)) {
                 continue;
             }
             let rule = Rule::of_pattern(tool, matcher.offer(part)?).ok()?;

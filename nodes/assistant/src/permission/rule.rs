@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use superstep_nodes::tool::Pattern;
 
 /// A permission rule, `tool` or `tool(pattern)`: about all calls of a tool, or about those that match a pattern. The
 /// tool defines what its patterns mean.
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(with = "String")]
 pub struct Rule {
     tool: String,
-    pattern: Option<String>,
+    pattern: Option<Pattern>,
 }
 
 /// An error in the text of a rule.
@@ -70,7 +71,7 @@ impl Rule {
         let (rule, pattern) = (Self::of_tool(tool)?, pattern.into());
         match pattern.trim().is_empty() {
             true => Err(RuleError::Pattern { rule: format!("{}({pattern})", rule.tool) }),
-            false => Ok(Self { pattern: Some(pattern), ..rule }),
+            false => Ok(Self { pattern: Some(Pattern::new(pattern)), ..rule }),
         }
     }
 
@@ -81,7 +82,12 @@ impl Rule {
 
     /// Returns the pattern; `None` for a rule about all calls of the tool.
     pub fn pattern(&self) -> Option<&str> {
-        self.pattern.as_deref()
+        self.pattern.as_ref().map(Pattern::as_str)
+    }
+
+    /// Returns the pattern for comparisons with calls.
+    pub(crate) fn parsed_pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
     }
 }
 
@@ -123,7 +129,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pattern {
             None => f.write_str(&self.tool),
-            Some(pattern) => write!(f, "{}({pattern})", self.tool),
+            Some(pattern) => write!(f, "{}({})", self.tool, pattern.as_str()),
         }
     }
 }

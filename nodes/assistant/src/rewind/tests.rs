@@ -1,5 +1,7 @@
 //! Sessions that are taken back and forth with their files, through the graph.
 
+mod background;
+mod collect;
 mod cut_off;
 mod sessions;
 
@@ -13,6 +15,7 @@ use futures_util::stream::{self, BoxStream};
 use serde_json::{Value, json};
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::run::{EventKind, Graph, RunEvent};
+use superstep_core::store::MemoryStore;
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest};
 use superstep_nodes::tool::{ToolRegistry, TypedTool};
@@ -21,10 +24,11 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::agents::AgentKind;
+use crate::inbox::Inbox;
 use crate::permission::{Permissions, RuleKind, RulePlace, RuleSource};
 use crate::snapshot::SnapshotOptions;
 use crate::snapshot::tests::{read, scratch};
-use crate::{AssistantConfig, assistant};
+use crate::{AssistantConfig, BackgroundAgents, assistant};
 
 /// A model that makes the calls which a test puts in, one a turn, and then says that it is done.
 #[derive(Clone, Default)]
@@ -61,6 +65,7 @@ struct Desk {
     works: Works,
     snapshots: Snapshots,
     graph: Graph<AssistantState>,
+    background: BackgroundAgents,
 }
 
 impl Desk {
@@ -81,9 +86,12 @@ impl Desk {
             .permissions(permissions)
             .workspace(&folder)
             .snapshots(snapshots.clone())
-            .agents([AgentKind::writer("mend", "Mends what is broken.")]);
-        let graph = assistant(config).unwrap().checkpointer(MemorySaver::new());
-        Self { dir, model, works, snapshots, graph }
+            .agents([AgentKind::writer("mend", "Mends what is broken.")])
+            .inbox(Inbox::new(MemoryStore::new()));
+        let saver = MemorySaver::new();
+        let background = BackgroundAgents::new(&config, |graph| graph.checkpointer(saver.clone())).unwrap();
+        let graph = assistant(config).unwrap().checkpointer(saver);
+        Self { dir, model, works, snapshots, graph, background }
     }
 
     fn folder(&self) -> PathBuf {
@@ -215,7 +223,7 @@ async fn the_model_is_told_in_the_next_turn_which_files_are_as_they_were() {
     assert!(note.contains("as they were at this point of the session: made\n"), "{note}");
     assert!(note.contains("read them again: kept"), "{note}");
     assert_eq!(next.state().rewound, None);
-    // It is told once, and cannot be redone any more.
+    // The note is written once, and the rewind cannot be redone any more.
     desk.ask(&session).await;
     assert_eq!(desk.last_request().iter().filter(|text| *text == note).count(), 1);
     let late = redo(&session, &desk.snapshots).await.unwrap_err();
@@ -283,6 +291,36 @@ async fn a_plan_is_not_applied_to_a_session_that_has_continued() {
     let moved = plan.apply().await.unwrap_err();
     assert!(matches!(moved, RewindError::Moved(_)), "{moved}");
     assert_eq!(desk.get("a").as_deref(), Some("1"));
+}
+
+/// The program ends when the files are restored and the thread is not.
+#[tokio::test]
+async fn a_rewind_that_was_cut_off_is_planned_and_applied_again() {
+    let desk = Desk::new();
+    desk.put("a", "0");
+    let session = desk.session("s");
+    let first = desk.ask(&session).await;
+    desk.will_run(|folder| fs::write(folder.join("a"), "1").unwrap());
+    desk.will_write("b", "1");
+    let second = desk.ask(&session).await;
+    let plan = Rewind::plan(&session, first.id(), &desk.snapshots).await.unwrap();
+    desk.snapshots.restore(plan.files.as_ref().unwrap()).await.unwrap();
+    assert_eq!(session.head().await.unwrap().id(), second.id());
+
+    let plan = Rewind::plan(&session, first.id(), &desk.snapshots).await.unwrap();
+    assert_eq!((plan.changes().count(), plan.foreign().count()), (0, 0), "the files are there");
+    plan.apply().await.unwrap();
+    let head = session.head().await.unwrap();
+    assert_eq!((head.state().messages == first.state().messages, head.state().changes.len()), (true, 0));
+    assert_eq!((desk.get("a").as_deref(), desk.get("b")), (Some("0"), None));
+    redo(&session, &desk.snapshots).await.unwrap();
+    assert_eq!(session.head().await.unwrap().state().messages, second.state().messages);
+    assert_eq!(desk.get("a").as_deref(), Some("0"), "the files stay");
+    desk.will_write("a", "2");
+    desk.ask(&session).await;
+    let plan = Rewind::plan(&session, first.id(), &desk.snapshots).await.unwrap();
+    plan.apply().await.unwrap();
+    assert_eq!((desk.get("a").as_deref(), desk.get("b")), (Some("0"), None));
 }
 
 #[tokio::test]
@@ -355,7 +393,7 @@ async fn a_session_whose_snapshots_were_deleted_begins_new_ones() {
     desk.will_write("a", "1");
     let first = desk.ask(&session).await;
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-    desk.snapshots.retain(Default::default(), later).await.unwrap();
+    desk.snapshots.collect(Default::default(), later).await.unwrap();
     desk.will_run(|folder| fs::write(folder.join("a"), "2").unwrap());
     let state = desk.ask(&session).await.into_state();
     assert_eq!(state.changes.len(), 2);

@@ -21,6 +21,8 @@
 //! command = ["issues-server", "--stdio"]
 //! ```
 //!
+//! The table `agent` is for the program, which reads it from the [text](Settings::text).
+//!
 //! A user's file is trusted. That of a project, `.superstep/settings.toml`, may come from anyone: until the user
 //! [trusts](TrustedFolders) its digest, its rules may ask and deny, and its rules that allow, its hooks and its servers
 //! do not exist for the session. Nothing in this library trusts by itself, with a person or without one.
@@ -50,6 +52,7 @@ pub struct Settings {
     rules: Vec<(RuleKind, RulePlace, Option<String>)>,
     hooks: Vec<HookCommand>,
     servers: Vec<McpServer>,
+    program: toml::Table,
     text: String,
 }
 
@@ -134,6 +137,8 @@ struct Form {
     permissions: PermissionsForm,
     hooks: HooksForm,
     mcp: BTreeMap<String, Spanned<ServerForm>>,
+    /// The settings of the program.
+    agent: toml::Table,
 }
 
 #[derive(Default, Deserialize)]
@@ -220,7 +225,7 @@ impl Settings {
         let servers = form.mcp.into_iter().map(|(name, server)| place.server(name, server));
         let trust = if source == RuleSource::Project { Trust::Untrusted } else { Trust::Trusted };
         let servers = servers.collect::<Result<_, _>>()?;
-        Ok(Self { source, trust, rules, hooks, servers, text: text.to_owned() })
+        Ok(Self { source, trust, rules, hooks, servers, program: form.agent, text: text.to_owned() })
     }
 
     /// Reads the user's file; settings without anything if there is none.
@@ -276,9 +281,26 @@ impl Settings {
         })
     }
 
+    /// Returns the rules with their kinds and places. Those of a project that is not trusted allow nothing.
+    pub fn rules(&self) -> impl Iterator<Item = (RuleKind, &RulePlace)> {
+        self.rules.iter().map(|(kind, place, _)| (*kind, place))
+    }
+
+    /// Returns the commands of the hooks; none of a project that is not trusted.
+    pub fn hook_commands(&self) -> impl Iterator<Item = &str> {
+        let is_trusted = self.trust == Trust::Trusted;
+        self.hooks.iter().filter(move |_| is_trusted).map(|hook| hook.command.as_str())
+    }
+
     /// Returns the MCP servers; none of a project that is not trusted.
     pub fn servers(&self) -> &[McpServer] {
         if self.trust == Trust::Trusted { &self.servers } else { &[] }
+    }
+
+    /// Returns the text of the file, in which a program finds its own settings: those of the table `agent`. If a
+    /// project is not trusted, they must not have an effect either.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Returns the trust in these settings.
@@ -305,7 +327,11 @@ impl Settings {
                 McpAddress::Url(url) => format!("connect with the server {name}: {url}{variables}"),
             }
         });
-        allows.chain(hooks).chain(servers).collect()
+        let program = self.program.iter().map(|(key, value)| {
+            let value = serde_json::to_string(value).unwrap_or_else(|error| error.to_string());
+            format!("set {key} = {value}")
+        });
+        allows.chain(hooks).chain(servers).chain(program).collect()
     }
 
     /// Returns the commands of hooks and servers.

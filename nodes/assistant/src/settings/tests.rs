@@ -199,3 +199,14 @@ proptest! {
         }
     }
 }
+
+/// The table `agent` is for the program, which could be given another model or another sandbox by it.
+#[test]
+fn the_settings_of_a_program_need_trust_and_are_shown() {
+    let text = "[agent]\nmodel = \"ollama:x\"\n[agent.commands]\nsandbox = \"none\"\n";
+    let (folder, trusted) = project(text);
+    let Checked::Asks(question) = checked(&folder, &trusted) else { panic!("nothing is asked") };
+    assert_eq!(question.items, [r#"set commands = {"sandbox":"none"}"#, r#"set model = "ollama:x""#]);
+    let settings = question.without_trust();
+    assert_eq!((settings.text(), settings.trust()), (text, Trust::Untrusted));
+}

@@ -72,7 +72,7 @@ impl Item {
     }
 }
 
-/// The own changes of a path.
+/// The own changes of a path, on the line of the session's snapshots.
 struct Traced {
     /// The state before the first one.
     first: Entry,
@@ -82,15 +82,54 @@ struct Traced {
     is_foreign: bool,
 }
 
+/// The own changes of paths on other lines of snapshots: each as the states before and after it.
+#[derive(Default)]
+struct Beside(BTreeMap<Name, Vec<(Entry, Entry)>>);
+
+impl Beside {
+    fn of(&self, name: &str) -> &[(Entry, Entry)] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns `true` if the changes of a path lead from one state to another.
+    fn leads(&self, name: &str, from: &Entry, to: &Entry) -> bool {
+        let (changes, mut reached) = (self.of(name), vec![from]);
+        let mut next = 0;
+        while let Some(at) = reached.get(next).copied() {
+            if at == to {
+                return true;
+            }
+            for (before, after) in changes {
+                if before == at && !reached.contains(&after) {
+                    reached.push(after);
+                }
+            }
+            next += 1;
+        }
+        false
+    }
+
+    /// Returns the paths that were changed after they had these states, or that others changed meanwhile.
+    fn since<'b>(&'b self, then: &'b Manifest) -> impl Iterator<Item = (&'b Name, Entry)> {
+        self.0.iter().filter_map(|(name, changes)| {
+            let begin = then.entry(name);
+            let is_before = changes.iter().any(|(before, _)| *before == begin);
+            let is_after = changes.iter().any(|(_, after)| *after == begin);
+            (is_before || !is_after).then_some((name, begin))
+        })
+    }
+}
+
 impl State {
     pub(super) fn plan(
         &mut self,
         from: SnapshotId,
         to: SnapshotId,
-        own: &HashSet<Change>,
+        own: &[Change],
     ) -> Result<Restore, SnapshotError> {
         let mut plan = Restore { from, items: Vec::new(), foreign: Vec::new(), not_covered: Vec::new() };
-        for (name, traced) in self.trace(from, to, own)? {
+        let beside = self.beside(from, own)?;
+        for (name, traced) in self.trace(from, to, own, &beside)? {
             let now = self.root.entry(&name)?;
             let path = name.to_string();
             let unknown = [&traced.first, &traced.left].into_iter().find_map(|entry| match entry {
@@ -106,7 +145,7 @@ impl State {
                     plan.not_covered.push(NotCovered { path, reason: *reason });
                 }
                 (None, _) => {
-                    let is_foreign = traced.is_foreign || now != traced.left;
+                    let is_foreign = traced.is_foreign || !beside.leads(&path, &traced.left, &now);
                     let item = Item { path, expected: now, target: traced.first };
                     if is_foreign { &mut plan.foreign } else { &mut plan.items }.push(item);
                 }
@@ -121,11 +160,14 @@ impl State {
         &self,
         from: SnapshotId,
         to: SnapshotId,
-        own: &HashSet<Change>,
+        own: &[Change],
+        beside: &Beside,
     ) -> Result<BTreeMap<Name, Traced>, SnapshotError> {
+        let own: HashSet<&Change> = own.iter().collect();
         let mut traced: BTreeMap<Name, Traced> = BTreeMap::new();
         let links = self.store.links(to, from)?;
-        let mut then = Manifest::clone(&*self.manifest(to)?);
+        let begin = self.manifest(to)?;
+        let mut then = Manifest::clone(&begin);
         for link in links {
             let is_own = own.contains(&Change { before: link.parent, after: link.id });
             let names = if is_own { link.delta.keys().cloned().collect() } else { Vec::new() };
@@ -136,13 +178,53 @@ impl State {
                 if before == after {
                     continue;
                 }
-                let first = || Traced { first: before.clone(), left: before.clone(), is_foreign: false };
-                let path = traced.entry(name).or_insert_with(first);
-                path.is_foreign |= path.left != before;
+                let path = traced.entry(Name::clone(&name)).or_insert_with(|| {
+                    let begin = Some(begin.entry(&name)).filter(|begin| beside.leads(&name, begin, &before));
+                    Traced::at(begin.unwrap_or_else(|| before.clone()))
+                });
+                path.is_foreign |= !beside.leads(&name, &path.left, &before);
                 path.left = after;
             }
         }
+        for (name, begin) in beside.since(&begin) {
+            traced.entry(Name::clone(name)).or_insert_with(|| Traced::at(begin));
+        }
         Ok(traced)
+    }
+
+    /// Reads the own changes that did not lead to a snapshot. Those whose snapshots were deleted are left out.
+    fn beside(&self, from: SnapshotId, own: &[Change]) -> Result<Beside, SnapshotError> {
+        let mut beside = Beside::default();
+        if own.is_empty() {
+            return Ok(beside);
+        }
+        let line = self.store.line(from)?;
+        let mut at: Option<(SnapshotId, Manifest)> = None;
+        for change in own.iter().filter(|change| !line.contains(&change.after)) {
+            let links = match self.store.links(change.before, change.after) {
+                Err(SnapshotError::Unknown(_)) => continue,
+                links => links?,
+            };
+            let mut then = match at.take() {
+                Some((id, manifest)) if id == change.before => manifest,
+                _ => Manifest::clone(&*self.manifest(change.before)?),
+            };
+            for link in links {
+                let before: Vec<_> = link.delta.keys().map(|name| then.entry(name)).collect();
+                then.apply(&link.delta);
+                for (name, before) in link.delta.keys().zip(before) {
+                    beside.0.entry(Name::clone(name)).or_default().push((before, then.entry(name)));
+                }
+            }
+            at = Some((change.after, then));
+        }
+        Ok(beside)
+    }
+}
+
+impl Traced {
+    fn at(state: Entry) -> Self {
+        Self { first: state.clone(), left: state, is_foreign: false }
     }
 }
 

@@ -86,8 +86,11 @@ impl Snapshots {
 
     /// Plans to take back all own changes between a snapshot and an earlier one, and changes nothing.
     ///
-    /// `from` is the last snapshot of the session, and `own` has the [changes](Taken::change) of its calls; those that are
-    /// not between the two snapshots do not matter. A file returns to its state before the first of them.
+    /// `from` is the last snapshot of the session, and `own` has the [changes](Taken::change) of its calls; those before
+    /// `to` do not matter. A file returns to its state before the first of them.
+    ///
+    /// Changes of agents beside the session are on other lines of snapshots. They are recognised by what they made of a
+    /// file: if it was replaced between two calls of the session as one of them did, the change is an own one.
     ///
     /// A file is foreign if its content now, or between two of the changes, is not that of the call before.
     ///
@@ -100,8 +103,23 @@ impl Snapshots {
         to: SnapshotId,
         own: &[Change],
     ) -> Result<Restore, SnapshotError> {
-        let own = own.iter().copied().collect();
+        let own = own.to_vec();
         self.run(move |state, _| state.plan(from, to, &own)).await
+    }
+
+    /// Returns the snapshot before the first of these changes that led to a snapshot; that one if none did.
+    pub(crate) async fn before_first(
+        &self,
+        from: SnapshotId,
+        own: &[Change],
+    ) -> Result<SnapshotId, SnapshotError> {
+        let own = own.to_vec();
+        self.run(move |state, _| {
+            let line = state.store.line(from)?;
+            let first = own.iter().find(|change| line.contains(&change.after));
+            Ok(first.map_or(from, |change| change.before))
+        })
+        .await
     }
 
     /// Carries out a plan, after a snapshot that makes it possible to [take it back](Restored::change).
@@ -133,21 +151,37 @@ impl Snapshots {
         self.run(move |state, _| state.materialise(id, &folder)).await
     }
 
+    /// Copies snapshots, with all that led to them, into the store of another folder, which is made if it does not exist.
+    /// A session that continues there, such as a [fork](crate::rewind::fork), can then be taken back to its earlier steps.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a snapshot is not in this store, and if one of the stores cannot be read or written; the other one then is
+    /// as before.
+    pub async fn copy_to(
+        &self,
+        ids: impl IntoIterator<Item = SnapshotId>,
+        store: &Path,
+    ) -> Result<(), SnapshotError> {
+        let (ids, store): (Vec<_>, _) = (ids.into_iter().collect(), store.to_owned());
+        self.run(move |state, now| state.store.copy(&ids, &store, now)).await
+    }
+
     /// Deletes all snapshots that are neither kept nor taken at a time or after it, and then all contents that no
     /// snapshot has any longer.
     ///
-    /// Keep the snapshots that sessions name, with both of each [`Change`]; and choose a time before the sessions were
-    /// asked, so that snapshots remain which they have taken since.
+    /// Keep the snapshots that sessions [refer to](crate::rewind::referenced). Choose a time before they were read, such as
+    /// an hour ago: a session that runs meanwhile refers to snapshots that it has taken since.
     ///
     /// # Errors
     ///
     /// Fails if the store cannot be written; nothing is deleted then.
-    pub async fn retain(
+    pub async fn collect(
         &self,
         keep: HashSet<SnapshotId>,
         taken_since: SystemTime,
     ) -> Result<Swept, SnapshotError> {
-        self.run(move |state, _| state.retain(&keep, nanoseconds(taken_since))).await
+        self.run(move |state, _| state.collect(&keep, nanoseconds(taken_since))).await
     }
 
     async fn run<T: Send + 'static>(

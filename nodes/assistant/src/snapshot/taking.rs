@@ -87,7 +87,7 @@ impl State {
         found.vanished.iter().for_each(|name| update.note(cache, name, None, take.now));
         let mut id = base;
         let mut delta = Delta::new();
-        // A snapshot that another session took is made younger, so that a retention spares it.
+        // A snapshot that another session took is made younger, so that a collection spares it.
         if !found.is_same(&old) || take.before.is_none() || !take.restoring.is_empty() || !update.is_empty() {
             let change = self.store.change()?;
             found.read(&self.root, &change, cache, &mut update, take.now)?;
@@ -140,9 +140,9 @@ impl State {
         }
     }
 
-    pub(super) fn retain(&mut self, keep: &HashSet<SnapshotId>, since: i64) -> Result<Swept, SnapshotError> {
+    pub(super) fn collect(&mut self, keep: &HashSet<SnapshotId>, since: i64) -> Result<Swept, SnapshotError> {
         self.last = None;
-        self.store.retain(keep, since)
+        self.store.collect(keep, since)
     }
 }
 

@@ -98,7 +98,7 @@ impl Fixture {
     }
 
     pub(super) fn plan(&mut self, from: SnapshotId, to: SnapshotId, own: &[Change]) -> Restore {
-        self.state.plan(from, to, &own.iter().copied().collect()).unwrap()
+        self.state.plan(from, to, own).unwrap()
     }
 
     pub(super) fn restore(&mut self, plan: &Restore) -> Restored {
@@ -160,4 +160,28 @@ pub(crate) fn read(folder: &Path) -> Files {
 
 pub(crate) fn paths<'f>(files: impl IntoIterator<Item = &'f super::ChangedFile>) -> BTreeSet<&'f str> {
     files.into_iter().map(|file| &*file.path).collect()
+}
+
+#[test]
+fn copied_snapshots_restore_the_files_of_another_folder() {
+    let mut here = Fixture::new();
+    here.write("a", "1");
+    here.write("dir/b", "1");
+    let first = here.take(None);
+    here.write("a", "2");
+    let second = here.take(Some(first.id));
+    here.write("a", "3");
+    here.take(Some(second.id));
+
+    let mut there = Fixture::new();
+    let store = there.outside().join("data/snapshots.sqlite");
+    for _ in 0..2 {
+        here.state.store.copy(&[first.id, second.id], &store, ALL_RACY).unwrap();
+    }
+    there.state.materialise(second.id, &there.folder()).unwrap();
+    let plan = there.plan(second.id, first.id, &[second.change().unwrap()]);
+    assert_eq!(there.restore(&plan).left, []);
+    assert_eq!(std::fs::read_to_string(there.folder().join("a")).unwrap(), "1");
+    let unknown = here.state.store.copy(&[there.restore(&plan).after], &store, ALL_RACY);
+    assert!(matches!(unknown, Err(super::SnapshotError::Unknown(_))), "{unknown:?}");
 }

@@ -87,8 +87,13 @@ impl OpenAiChat {
     /// # Errors
     /// If the variable has no host.
     pub fn ollama(model: impl Into<String>) -> Result<Self, ProviderError> {
-        let host = std::env::var(Self::OLLAMA_HOST_VARIABLE).unwrap_or_default();
-        Self::compatible(model, ollama_url(&host))
+        Self::compatible(model, Self::ollama_url())
+    }
+
+    /// Returns the address of Ollama's models, such as `http://127.0.0.1:11434/v1`: that of `OLLAMA_HOST`, which may be a
+    /// name, a name with a port or an address, or else of this machine.
+    pub fn ollama_url() -> String {
+        ollama_url(&std::env::var(Self::OLLAMA_HOST_VARIABLE).unwrap_or_default())
     }
 
     /// Sends a key with each request.

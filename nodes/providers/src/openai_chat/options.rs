@@ -50,10 +50,11 @@ pub(super) fn ollama_url(host: &str) -> String {
     let (scheme, place) = host.split_once("://").unwrap_or(("", host));
     let (name, path) = place.find('/').map_or((place, ""), |slash| place.split_at(slash));
     // A server listens on all addresses; a client calls one.
-    let name = match name.strip_prefix("0.0.0.0") {
-        Some(port) => format!("127.0.0.1{port}"),
-        None if name.is_empty() || name.starts_with(':') => format!("127.0.0.1{name}"),
-        None => name.to_owned(),
+    let name = match (name.strip_prefix("0.0.0.0"), name.strip_prefix("[::]")) {
+        (Some(port), _) => format!("127.0.0.1{port}"),
+        (_, Some(port)) => format!("[::1]{port}"),
+        _ if name.is_empty() || name.starts_with(':') => format!("127.0.0.1{name}"),
+        _ => name.to_owned(),
     };
     // An address with a scheme has that scheme's port, unless it says another.
     if !scheme.is_empty() {
@@ -74,6 +75,7 @@ mod tests {
             ("", "http://127.0.0.1:11434/v1"),
             ("0.0.0.0", "http://127.0.0.1:11434/v1"),
             ("0.0.0.0:8080", "http://127.0.0.1:8080/v1"),
+            ("[::]:8080", "http://[::1]:8080/v1"),
             (":8080", "http://127.0.0.1:8080/v1"),
             ("box", "http://box:11434/v1"),
             ("box:8080/", "http://box:8080/v1"),

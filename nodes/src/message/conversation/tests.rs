@@ -151,6 +151,21 @@ proptest! {
         prop_assert_eq!(&Conversation::from(&*shown), &shown, "what is shown is shown the same again");
     }
 
+    /// It costs no look at the earlier messages.
+    #[test]
+    fn messages_that_are_added_are_shown_as_if_all_had_been_there(messages in messages(), at in 0_usize..20) {
+        let (first, more) = messages.split_at(at.min(messages.len()));
+        let mut shown = Conversation::from(first);
+        let so_far = shown.to_vec();
+        let is_complete = shown.is_complete();
+        shown.extend(more.to_vec());
+        assert_valid(&shown);
+        prop_assert_eq!(&shown, &Conversation::from([&so_far, more].concat()));
+        if is_complete {
+            prop_assert_eq!(&shown, &Conversation::from(messages));
+        }
+    }
+
     #[test]
     fn what_was_valid_stays_as_it_is(messages in messages()) {
         let valid = Conversation::from(messages);

@@ -59,7 +59,7 @@ fn s2_104_exactly_these_seven_methods_have_to_be_written() {
         required,
         ["name", "input_schema", "call", "check_permissions", "validate_input", "prompt", "map_result"]
     );
-    assert_eq!(methods().len(), 7 + 10, "and these have a default");
+    assert_eq!(methods().len(), 7 + 11, "and these have a default");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_nodes::__private::tls;
 use superstep_nodes::tool::{
-    InvalidInput, Permission, PermissionMatcher, PermissionParts, ToolContext, ToolEffect, ToolFailure,
-    ToolOutput, Touch,
+    InvalidInput, Pattern, Permission, PermissionMatcher, PermissionParts, ToolContext, ToolEffect,
+    ToolFailure, ToolOutput, Touch,
 };
 
 use super::exchange::Exchange;
@@ -210,14 +210,15 @@ impl PermissionParts for HttpPart {
         1
     }
 
-    fn fits(&self, _: usize, pattern: &str) -> bool {
+    fn fits(&self, _: usize, pattern: &Pattern) -> bool {
+        let pattern = pattern.as_str();
         match pattern.contains([' ', '/', ':']) || pattern == "*" {
             true => fits(pattern, &self.call),
             false => fits(pattern, &self.host),
         }
     }
 
-    fn touches(&self, pattern: &str) -> Touch {
+    fn touches(&self, pattern: &Pattern) -> Touch {
         if self.fits(0, pattern) { Touch::Yes } else { Touch::No }
     }
 

@@ -18,10 +18,10 @@ mod test_command;
 mod texts;
 mod words;
 
-use superstep_nodes::tool::{PermissionParts, Touch};
+use superstep_nodes::tool::{Pattern, PermissionParts, Touch};
 
 use crate::path_rule::without_detours;
-use crate::wildcard::{ANY, fits, may_fit};
+use crate::wildcard::{ANY, Eight, fits, may_fit};
 use parse::parse;
 use words::Word;
 
@@ -64,11 +64,26 @@ enum Access {
 struct Part {
     cover: Cover,
     /// The forms in which a rule may be about it.
-    forms: Vec<String>,
+    forms: Vec<Form>,
     /// Forms in which it may turn out to be, such as the arguments of a program that runs other programs.
-    possible: Vec<String>,
+    possible: Vec<Form>,
     offer: Option<String>,
     unclear: Option<&'static str>,
+}
+
+/// A text of which parts may not be known: each [`ANY`] stands for one.
+struct Form {
+    text: String,
+    /// Its beginning, as far as it is known.
+    first: Eight,
+    is_known: bool,
+}
+
+impl From<String> for Form {
+    fn from(text: String) -> Self {
+        let known = text.find(ANY).unwrap_or(text.len());
+        Self { first: Eight::first(&text[..known]), is_known: known == text.len(), text }
+    }
 }
 
 /// The texts that a pattern has to match to cover a part.
@@ -76,7 +91,7 @@ enum Cover {
     /// No pattern is needed.
     Free,
     /// All of these.
-    Texts(Vec<String>),
+    Texts(Vec<Form>),
     /// No pattern is enough.
     Never,
 }
@@ -99,16 +114,19 @@ impl PermissionParts for CommandLine {
         self.needed
     }
 
-    fn fits(&self, part: usize, pattern: &str) -> bool {
+    fn fits(&self, part: usize, pattern: &Pattern) -> bool {
         match &self.parts[part].cover {
             Cover::Free => true,
-            Cover::Texts(texts) => texts.iter().all(|text| covers(pattern, text)),
+            Cover::Texts(texts) => pattern
+                .compare(CommandPattern::parse, |pattern| texts.iter().all(|text| pattern.covers(text))),
             Cover::Never => false,
         }
     }
 
-    fn touches(&self, pattern: &str) -> Touch {
-        self.parts.iter().map(|part| part.touches(pattern)).max().unwrap_or(Touch::No)
+    fn touches(&self, pattern: &Pattern) -> Touch {
+        pattern.compare(CommandPattern::parse, |pattern| {
+            self.parts.iter().map(|part| part.touches(pattern)).max().unwrap_or(Touch::No)
+        })
     }
 
     fn offer(&self, part: usize) -> Option<String> {
@@ -120,9 +138,33 @@ impl PermissionParts for CommandLine {
     }
 }
 
-/// Compares a pattern with a command: one that ends in ` *` matches the command without arguments, too.
-fn covers(pattern: &str, text: &str) -> bool {
-    fits(pattern, text) || pattern.strip_suffix(" *").is_some_and(|bare| fits(bare, text))
+/// A pattern of commands. One that ends in ` *` matches the command without arguments, too.
+struct CommandPattern {
+    /// The beginning of all texts that match.
+    first: Eight,
+    text: Box<str>,
+}
+
+impl CommandPattern {
+    fn parse(pattern: &str) -> Self {
+        let literal = &pattern[..pattern.find('*').unwrap_or(pattern.len())];
+        let first = Eight::first(literal.strip_suffix(' ').unwrap_or(literal));
+        Self { first, text: pattern.into() }
+    }
+
+    /// Returns `true` if a text matches.
+    fn covers(&self, form: &Form) -> bool {
+        let bare_fits = || self.text.strip_suffix(" *").is_some_and(|bare| fits(bare, &form.text));
+        self.first.agrees(form.first) && (fits(&self.text, &form.text) || bare_fits())
+    }
+
+    /// Returns `true` if a text may match once all of it is known.
+    fn may_cover(&self, form: &Form) -> bool {
+        let may = |pattern| may_fit(pattern, &form.text);
+        !form.is_known
+            && self.first.agrees(form.first)
+            && (may(&self.text) || self.text.strip_suffix(" *").is_some_and(may))
+    }
 }
 
 /// The folder in which relative paths of redirections are.
@@ -147,7 +189,7 @@ impl Part {
                 let text = format!("{name}={}", value.quoted());
                 let literal = value.is_literal().then(|| text.clone());
                 let form = format!("{name}={}", value.text());
-                let cover = if needs == Needs::Rule { Cover::Texts(vec![text]) } else { Cover::Free };
+                let cover = if needs == Needs::Rule { Cover::Texts(vec![text.into()]) } else { Cover::Free };
                 Self::new(cover, vec![form], literal)
             }
             Step::File { access, path } => Self::of_file(access, &path, folder),
@@ -159,6 +201,7 @@ impl Part {
     }
 
     fn new(cover: Cover, forms: Vec<String>, offer: Option<String>) -> Self {
+        let forms = forms.into_iter().map(Form::from).collect();
         Self { cover, forms, possible: Vec::new(), offer, unclear: None }
     }
 
@@ -167,10 +210,10 @@ impl Part {
         let cover = match needs {
             Needs::Nothing => Cover::Free,
             Needs::Rule if !name.is_literal() => Cover::Never,
-            Needs::Rule => Cover::Texts(texts::texts(words)),
+            Needs::Rule => Cover::Texts(texts::texts(words).into_iter().map(Form::from).collect()),
         };
         let mut part = Self::new(cover, texts::forms(words), texts::offer(words));
-        part.possible = texts::possible(words);
+        part.possible = texts::possible(words).into_iter().map(Form::from).collect();
         if !name.is_literal() {
             part.unclear = Some("the name of a command is known only when it runs");
         }
@@ -195,19 +238,17 @@ impl Part {
             Some((folder, _)) => format!("{sign} {folder}/*"),
             None => text.clone(),
         };
-        let cover = if access == Access::Write { Cover::Texts(vec![text.clone()]) } else { Cover::Free };
+        let cover =
+            if access == Access::Write { Cover::Texts(vec![text.clone().into()]) } else { Cover::Free };
         Self::new(cover, vec![named, text], Some(offer))
     }
 
-    fn touches(&self, pattern: &str) -> Touch {
-        if self.forms.iter().any(|form| covers(pattern, form)) {
+    fn touches(&self, pattern: &CommandPattern) -> Touch {
+        if self.forms.iter().any(|form| pattern.covers(form)) {
             return Touch::Yes;
         }
-        let may_be = |form: &String| {
-            let may = |pattern| form.contains(ANY) && may_fit(pattern, form);
-            may(pattern) || pattern.strip_suffix(" *").is_some_and(may)
-        };
-        let is_possible = |form: &String| covers(pattern, form);
+        let may_be = |form| pattern.may_cover(form);
+        let is_possible = |form: &Form| pattern.covers(form);
         match self.forms.iter().chain(&self.possible).any(may_be) || self.possible.iter().any(is_possible) {
             true => Touch::Unclear,
             false => Touch::No,

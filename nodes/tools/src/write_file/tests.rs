@@ -101,9 +101,9 @@ async fn a_reader_of_a_file_sees_the_old_content_or_the_new() {
 /// A temporary file left by a crash during a write does not block later writes, and is never taken for the file.
 #[tokio::test]
 async fn a_name_that_is_taken_is_not_used_for_what_is_temporary() {
-    let session = Session::with(&[(".a.txt.0.new", "theirs")]);
+    let session = Session::with(&[(".a.txt.superstep-0/a", "theirs")]);
     session.done("write_file", json!({ "path": "a.txt", "content": "mine" })).await;
-    assert_eq!((session.get(".a.txt.0.new"), session.get("a.txt")), ("theirs".into(), "mine".into()));
+    assert_eq!((session.get(".a.txt.superstep-0/a"), session.get("a.txt")), ("theirs".into(), "mine".into()));
     assert_eq!(session.list(".").len(), 2);
 }
 

@@ -137,3 +137,26 @@ fn the_next_summary_continues_the_last_one_though_another_attempt_failed_since()
     let asked = plan.request("r", 0).messages[0].text().into_owned();
     assert!(asked.contains("\"earlier_summary\": \"They work.\""), "{asked}");
 }
+
+#[test]
+fn a_pinned_message_stays_before_the_first_compaction_with_its_answers() {
+    let mut session =
+        Session::of(vec![Message::human("fact", "The port is 8080."), Message::ai("ok", "Yes.")]);
+    session.messages.push(Message::human("task", "Work."));
+    work(&mut session, 0..60);
+    let rules = ContextManager::new().pin(|message| ["fact", "w3.result"].contains(&message.id().as_str()));
+    let settings = settings();
+    let history = History { compaction: Some(&rules), ..session.history() };
+    let Prepared { view, snip, trims, .. } = prepare(&history, Some(WINDOW), &settings);
+    let (snip, view) = (snip.expect("there are too many"), view.into_conversation());
+    let ids: Vec<_> = snip.messages.iter().map(|message| message.id().as_str()).collect();
+    assert_eq!(ids[..5], ["snipped", "fact", "task", "w3.call", "w3.result"]);
+    assert!(view.iter().any(|message| message.text() == "The port is 8080."));
+    session.apply(&trims, Some(&snip));
+    let history = History { compaction: Some(&rules), ..session.history() };
+    let resumed = prepare(&history, Some(WINDOW), &settings);
+    assert!(resumed.snip.is_none() && resumed.view.into_conversation() == view);
+    assert!(session.compact(&rules.clone().threshold(100).recent(8), Some("They work.")));
+    let compacted = prepare(&session.history(), Some(WINDOW), &settings).view.into_conversation();
+    assert!(compacted.iter().any(|message| message.text() == "The port is 8080."), "pinned in it, too");
+}

@@ -336,7 +336,7 @@ async fn s2_186_dropping_the_stream_stops_the_run_and_cancels_its_tools() {
     assert!(run.next().now_or_never().is_none());
     drop(run);
     assert!(is_dropped.load(Ordering::Relaxed), "the tool does not run on");
-    assert!(token.lock().unwrap().as_ref().unwrap().is_cancelled(), "what it has started is told");
+    assert!(token.lock().unwrap().as_ref().unwrap().is_cancelled(), "the tool was cancelled");
     assert_eq!(model.requests().len(), 1);
     let state = graph.thread("session").head().await.unwrap().into_state();
     assert_eq!((state.exit, roles(&state).as_str()), (None, "ha"), "the call is open, and can be resumed");

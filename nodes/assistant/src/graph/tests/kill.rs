@@ -119,8 +119,8 @@ fn calls(round: usize) -> Vec<(&'static str, Value)> {
         0 => vec![("write_file", json!({ "path": path, "content": "one\ntwo\nthree\n" }))],
         1 => vec![("read_file", json!({ "path": path })), ("glob", json!({ "pattern": "*.txt" }))],
         2 => vec![
-            ("write_file", json!({ "path": format!("a{path}"), "content": "one\n" })),
-            ("write_file", json!({ "path": format!("b{path}"), "content": "two\n" })),
+            ("edit_file", json!({ "path": path, "old": "one", "new": "1" })),
+            ("edit_file", json!({ "path": path, "old": "three", "new": "3" })),
         ],
         _ => {
             let waits = "if [ -p gate ]; then read line < gate; fi";

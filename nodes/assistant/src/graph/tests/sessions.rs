@@ -7,7 +7,7 @@ use superstep_checkpoint::SqliteSaver;
 use superstep_core::run::{Lease, RunError};
 
 use super::*;
-use crate::permission::{PermissionAnswer, PermissionQuestion, Verdict};
+use crate::permission::{PermissionAnswer, PermissionMode, PermissionQuestion, Verdict};
 use crate::{Session, SessionSummary, Transcript};
 
 /// The tool `pay`, which counts its calls.
@@ -170,4 +170,22 @@ async fn sessions_are_listed_with_titles_states_and_questions() {
         .collect();
     assert_eq!(rows, [("a", "Pay it.", false, 1), ("b", "Find the pear.", true, 0)]);
     assert!(listed[0].updated_ms >= listed[1].updated_ms);
+}
+
+#[tokio::test]
+async fn a_session_keeps_its_title_after_an_edit_and_its_mode_in_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.db");
+    {
+        let graph = process(&file, AssistantConfig::new(Scripted::new().say("Looked."))).await;
+        let mut session = Session::open(&graph, "looks").await.unwrap();
+        let run = session.ask_in_mode("Look around.", PermissionMode::Plan).await.unwrap();
+        run.finished().unwrap();
+        session.thread().edit(AssistantState::update().todo(Vec::new())).await.unwrap();
+    }
+    let graph = process(&file, AssistantConfig::new(Scripted::new()).mode(PermissionMode::AcceptEdits)).await;
+    let session = Session::open(&graph, "looks").await.unwrap();
+    assert_eq!(session.title(), Some("Look around."));
+    assert_eq!(SessionSummary::list(&graph).await.unwrap()[0].title.as_deref(), Some("Look around."));
+    assert_eq!(session.thread().head().await.unwrap().state().mode, PermissionMode::Plan);
 }

@@ -156,7 +156,7 @@ async fn s2_164_the_second_tier_has_all_of_its_parts_in_one_session() {
     use Verdict::{Allow, Deny};
     let [rules, looks] = [(Layer::Rules, Allow), (Layer::Mode, Allow)];
     let expected = [rules, (Layer::Tool, Deny), looks, looks, rules, (Layer::Static, Deny)];
-    assert_eq!(decided, expected, "bash is an unknown tool, on which nobody decides");
+    assert_eq!(decided, expected, "bash is an unknown tool, so no layer decides");
     let offered: Vec<_> = other.requests()[0].tools.iter().map(|spec| spec.name.clone()).collect();
     assert_eq!(offered, ["edit_file", "read_file", "seven"], "a bare deny takes a tool out of the request");
     assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "two\n");

@@ -8,9 +8,11 @@ use superstep_tools::{Bash, Sandbox, Workspace};
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::agents::AgentKind;
 use crate::config::Speed;
 use crate::hook::{CallAnswer, CallEvent, CallHook, HookError, Hooks};
 use crate::permission::Verdict;
+use crate::plan::SessionTool;
 
 /// Returns a configuration with the tools for files in this folder.
 fn with_files(model: impl ChatModel, folder: &std::path::Path) -> AssistantConfig {
@@ -336,4 +338,50 @@ async fn s2_203_a_reply_in_one_piece_is_shown_when_it_is_complete() {
         }
         assert_eq!(shown.first(), Some(&expected), "{speed:?}");
     }
+}
+
+/// The reply is cut off behind its calls, so `authorize` never sees them. A call that had begun early would have done its
+/// work.
+#[tokio::test]
+async fn calls_of_agents_and_of_the_session_itself_do_not_begin_while_the_model_still_speaks() {
+    let finder = Arc::new(Scripted::new());
+    let calls = vec![
+        ToolCall::new("c1", "print", json!({})),
+        ToolCall::new("c2", "todo", json!({ "items": [{ "task": "Look." }] })),
+        ToolCall::new("c3", "agent", json!({ "kind": "find", "task": "Find it." })),
+        ToolCall::new("c4", "ask_user", json!({ "question": "Really?" })),
+    ];
+    let cut =
+        ModelReply { stop: StopReason::MaxTokens, ..ModelReply::new("m", "").with_calls(calls.clone()) };
+    let printed = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&printed);
+    let print = move || {
+        let count = Arc::clone(&count);
+        TypedTool::new("print", "Prints. Says that it has.", move |_: serde_json::Value| {
+            *count.lock().unwrap() += 1;
+            async { Ok::<_, std::convert::Infallible>("printed".to_owned()) }
+        })
+        .with_effect(ToolEffect::ReadOnly)
+    };
+    for position in 0..calls.len() {
+        // Each is the first of a reply, and one that may begin is in front of the others.
+        let cut = ModelReply { tool_calls: calls[position..].to_vec(), ..cut.clone() };
+        let model = Scripted::new().then(Turn::Reply(cut)).say("Done.");
+        let config = AssistantConfig::new(model)
+            .tools(ToolRegistry::new().with(print()).unwrap())
+            .permissions(allowing(["print", "agent", "todo", "ask_user"]))
+            .session_tools([SessionTool::Todo, SessionTool::AskUser])
+            .agents([AgentKind::reader("find", "Finds it.").model(Arc::clone(&finder))])
+            .speed(Speed::StreamTools);
+        let state = run(config).await;
+        assert_eq!((state.exit, state.todo.len()), (Some(Exit::Completed), 0), "{:?}", state.messages);
+        let decided = state.decisions.len();
+        assert_eq!(
+            (finder.requests().len(), decided),
+            (0, usize::from(position == 0)),
+            "{position}: {:?}",
+            state.decisions
+        );
+    }
+    assert_eq!(*printed.lock().unwrap(), 1, "it may begin");
 }

@@ -1,7 +1,7 @@
 //! Random rule sets, compared with what each layer says alone.
 
 use proptest::prelude::*;
-use superstep_nodes::tool::{PermissionParts, Touch};
+use superstep_nodes::tool::{Pattern, PermissionParts, Touch};
 
 use super::*;
 
@@ -14,11 +14,12 @@ impl PermissionParts for Parts {
         self.0.len()
     }
 
-    fn fits(&self, part: usize, pattern: &str) -> bool {
-        self.0[part].is_some_and(|text| letter_fits(pattern, text))
+    fn fits(&self, part: usize, pattern: &Pattern) -> bool {
+        self.0[part].is_some_and(|text| letter_fits(pattern.as_str(), text))
     }
 
-    fn touches(&self, pattern: &str) -> Touch {
+    fn touches(&self, pattern: &Pattern) -> Touch {
+        let pattern = pattern.as_str();
         let touch = |part: &Option<&str>| match part {
             None => Touch::Unclear,
             Some(text) if letter_fits(pattern, text) => Touch::Yes,
@@ -119,7 +120,7 @@ impl Case {
         match (place.rule.tool(), place.rule.pattern(), &self.parts) {
             ("t", None, _) => Touch::Yes,
             ("t", Some(_), None) => Touch::Unclear,
-            ("t", Some(pattern), Some(parts)) => parts.touches(pattern),
+            ("t", Some(pattern), Some(parts)) => parts.touches(&pattern.into()),
             _ => Touch::No,
         }
     }
@@ -170,7 +171,7 @@ impl Case {
         }
         let Some(parts) = &self.parts else { return false };
         (0..parts.count())
-            .all(|part| rules.iter().any(|rule| parts.fits(part, rule.pattern().unwrap_or_default())))
+            .all(|part| rules.iter().any(|rule| parts.fits(part, &rule.pattern().unwrap_or_default().into())))
     }
 }
 

@@ -3,7 +3,7 @@
 mod row;
 mod schema;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -29,7 +29,7 @@ pub(super) struct Link {
     pub(super) delta: Delta,
 }
 
-/// The result of a retention.
+/// The result of a [collection](super::Snapshots::collect).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Swept {
@@ -99,6 +99,44 @@ impl Store {
         line.windows(2).map(link).collect()
     }
 
+    /// Returns a snapshot with all that led to it.
+    pub(super) fn line(&self, id: SnapshotId) -> Result<HashSet<SnapshotId>, SnapshotError> {
+        let mut select = self.db.prepare_cached(
+            "with recursive line_of (name, parent) as (
+                 select name, parent from snapshot where id = ?1
+                 union all
+                 select snapshot.name, snapshot.parent from snapshot join line_of on snapshot.id = line_of.parent
+             )
+             select name from line_of",
+        )?;
+        let rows = select.query_map([number(&self.db, id)?], |row| row.get(0))?;
+        Ok(rows.map(|name| name.map(SnapshotId::from_bytes)).collect::<Result<_, _>>()?)
+    }
+
+    /// Copies snapshots with all that led to them, and their contents, into another store, as taken at a time.
+    pub(super) fn copy(&self, ids: &[SnapshotId], into: &Path, taken: i64) -> Result<(), SnapshotError> {
+        let there = Self::open(into)?;
+        there.db.execute("attach database ?1 as origin", [self.db.path()])?;
+        let change = there.change()?;
+        // A parent has a lower number than its children.
+        let mut numbers = BTreeSet::new();
+        for id in ids {
+            let mut select = self.db.prepare_cached(
+                "with recursive line_of (id, parent) as (
+                     select id, parent from snapshot where id = ?1
+                     union all
+                     select snapshot.id, snapshot.parent from snapshot join line_of on snapshot.id = line_of.parent
+                 )
+                 select id from line_of",
+            )?;
+            for number in select.query_map([number(&self.db, *id)?], |row| row.get::<_, i64>(0))? {
+                numbers.insert(number?);
+            }
+        }
+        numbers.into_iter().try_for_each(|number| change.copy(number, taken))?;
+        change.commit()
+    }
+
     fn delta(&self, snapshot: i64) -> Result<Delta, SnapshotError> {
         let mut select = self.db.prepare_cached(
             "select path, kind, named, digest, target, mode, size, modified from line where snapshot = ?1",
@@ -152,9 +190,9 @@ impl Store {
 
     /// Deletes all snapshots that are neither kept nor taken at a time or after it, in nanoseconds, and the contents
     /// that no remaining snapshot has.
-    pub(super) fn retain(&self, keep: &HashSet<SnapshotId>, taken: i64) -> Result<Swept, SnapshotError> {
+    pub(super) fn collect(&self, keep: &HashSet<SnapshotId>, taken: i64) -> Result<Swept, SnapshotError> {
         let change = self.change()?;
-        let swept = change.retain(keep, taken)?;
+        let swept = change.collect(keep, taken)?;
         change.commit()?;
         self.db.execute_batch("pragma incremental_vacuum; pragma wal_checkpoint(truncate);")?;
         Ok(swept)
@@ -217,6 +255,31 @@ impl Change<'_> {
         Ok(self.0.prepare_cached(update)?.execute(params![id.as_bytes(), taken])? > 0)
     }
 
+    /// Copies a snapshot of the attached store `origin`. Its parent has been copied.
+    fn copy(&self, number: i64, taken: i64) -> Result<(), SnapshotError> {
+        let name = "select name from origin.snapshot where id = ?1";
+        let name = self.0.prepare_cached(name)?.query_row([number], |row| row.get(0))?;
+        if self.touch(SnapshotId::from_bytes(name), taken)? {
+            return Ok(());
+        }
+        let insert = "insert into main.snapshot (name, parent, taken)
+            select name, (
+                select copied.id from main.snapshot copied join origin.snapshot parent using (name)
+                where parent.id = child.parent
+            ), ?2 from origin.snapshot child where id = ?1";
+        self.0.prepare_cached(insert)?.execute([number, taken])?;
+        let copied = self.0.last_insert_rowid();
+        let lines = "insert into main.line
+            select ?1, path, kind, named, digest, target, mode, size, modified
+            from origin.line where snapshot = ?2";
+        self.0.prepare_cached(lines)?.execute([copied, number])?;
+        let contents = "insert or ignore into main.content (digest, bytes)
+            select digest, bytes from origin.content
+            where digest in (select digest from origin.line where snapshot = ?1)";
+        self.0.prepare_cached(contents)?.execute([number])?;
+        Ok(())
+    }
+
     /// Makes the stat cache that of a folder, and empty.
     pub(super) fn forget_all(&self, folder: &Path) -> Result<(), SnapshotError> {
         self.0.execute_batch("delete from seen; delete from folder;")?;
@@ -255,7 +318,7 @@ impl Change<'_> {
         Ok(self.0.commit()?)
     }
 
-    fn retain(&self, keep: &HashSet<SnapshotId>, taken: i64) -> Result<Swept, SnapshotError> {
+    fn collect(&self, keep: &HashSet<SnapshotId>, taken: i64) -> Result<Swept, SnapshotError> {
         let mut select = self.0.prepare("select id, name, parent, taken from snapshot order by id")?;
         let row = |row: &rusqlite::Row<'_>| {
             let is_kept =

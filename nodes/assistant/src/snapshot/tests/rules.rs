@@ -321,12 +321,12 @@ fn retention_deletes_what_no_kept_snapshot_needs() {
         ids.push(at.take_at(ids[step], &[], ALL_SETTLED).id);
     }
     let manifests: Vec<_> = ids.iter().map(|id| at.state.manifest(*id).unwrap()).collect();
-    let swept = at.state.retain(&HashSet::from([ids[1], ids[3]]), i64::MAX).unwrap();
+    let swept = at.state.collect(&HashSet::from([ids[1], ids[3]]), i64::MAX).unwrap();
     // All were taken at the end of time.
     assert_eq!(swept.snapshots, 0);
     let file = at.outside().join("data/snapshots.sqlite");
     rusqlite::Connection::open(file).unwrap().execute_batch("update snapshot set taken = 1").unwrap();
-    let swept = at.state.retain(&HashSet::from([ids[1], ids[3]]), 2).unwrap();
+    let swept = at.state.collect(&HashSet::from([ids[1], ids[3]]), 2).unwrap();
     assert_eq!((swept.snapshots, swept.contents, swept.bytes), (2, 1, 3));
     for kept in [1, 3] {
         let manifest = at.state.store.manifest(ids[kept]).unwrap();
@@ -345,7 +345,7 @@ fn retention_deletes_what_no_kept_snapshot_needs() {
     let gone = at.take_at(last, &[], ALL_SETTLED).id;
     let file = at.outside().join("data/snapshots.sqlite");
     rusqlite::Connection::open(file).unwrap().execute_batch("update snapshot set taken = 1").unwrap();
-    at.state.retain(&HashSet::from([ids[3]]), 2).unwrap();
+    at.state.collect(&HashSet::from([ids[3]]), 2).unwrap();
     let again = at.take_at(ids[3], &[], ALL_SETTLED).id;
     assert_eq!(again, gone);
     let fork = at.outside().join("fork");
@@ -359,8 +359,8 @@ fn a_snapshot_that_another_session_begins_with_is_spared_by_its_time() {
     at.write("a", "one");
     let first = at.take_at(None, &[], 1).id;
     assert_eq!(at.take_at(None, &[], 9).id, first);
-    assert_eq!(at.state.retain(&HashSet::new(), 9).unwrap().snapshots, 0);
-    assert_eq!(at.state.retain(&HashSet::new(), 10).unwrap().snapshots, 1);
+    assert_eq!(at.state.collect(&HashSet::new(), 9).unwrap().snapshots, 0);
+    assert_eq!(at.state.collect(&HashSet::new(), 10).unwrap().snapshots, 1);
     assert!(matches!(at.state.manifest(first), Err(SnapshotError::Unknown(_))));
 }
 
@@ -417,9 +417,9 @@ async fn sessions_rewind_redo_and_fork_with_files() {
     assert!(matches!(backwards, SnapshotError::NotBefore { .. }), "{backwards}");
     let kept = HashSet::from([before]);
     let since = std::time::SystemTime::UNIX_EPOCH;
-    assert_eq!(snapshots.retain(kept.clone(), since).await.unwrap().snapshots, 0);
+    assert_eq!(snapshots.collect(kept.clone(), since).await.unwrap().snapshots, 0);
     let since = since + std::time::Duration::from_secs(1 << 33);
-    assert!(snapshots.retain(kept, since).await.unwrap().snapshots > 0);
+    assert!(snapshots.collect(kept, since).await.unwrap().snapshots > 0);
     let unknown = snapshots.take(Some(taken.id), none).await.unwrap_err();
     assert!(matches!(unknown, SnapshotError::Unknown(id) if id == taken.id), "{unknown}");
 

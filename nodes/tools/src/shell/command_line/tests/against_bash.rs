@@ -195,7 +195,7 @@ fn s2_048_bash_runs_no_command_beside_those_that_are_found() {
         let allowed = covered(&text, &["aa*", "cat *", "> *", "V=*"]);
         let narrow = covered(&text, &["aa x*", "cat *", "> *", "V=*"]);
         let without_writes = covered(&text, &["aa*", "cat *", "V=*"]);
-        let denied = line(&text).touches("rm*");
+        let denied = line(&text).touches(&"rm*".into());
         let ran = programs.run(&text);
         let written = programs.take_files();
         let ran_denied = ran.iter().any(|command| command.starts_with("rm ["));

@@ -1,0 +1,17 @@
+//! The verb `agent` of the program `superstep`, started as a process with a scripted model and folders of its own.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
+
+mod components;
+mod demo;
+mod desk;
+mod exits;
+mod past;
+mod picture;
+mod pseudo_terminal;
+mod sessions;
+mod settings;
+mod streaming;
+mod terminal;
+mod terminal_commands;
+mod terminal_ends;
