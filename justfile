@@ -43,6 +43,10 @@ package:
 answer question="How do I fork a checkpoint?":
     cargo run --bin agent_loop -- "{{ question }}"
 
+# compare the server with recordings of the reference server, in a folder; server/CONFORMANCE.md has the differences
+conformance recordings python="":
+    .ci/conformance {{ recordings }} {{ python }}
+
 # run the tests of docs/reliability.md with larger counts, for a night; as root, on an otherwise idle machine
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
     fidelity soak (fuzz "all" "600")
@@ -71,6 +75,10 @@ seeds times="500":
 # compare more random graphs with the reference interpreter than the gate
 graphs count="1000000":
     SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test it checkpoints
+
+# send more random requests to the server's router than the gate
+requests count="1000000":
+    SUPERSTEP_REQUESTS={{ count }} cargo test --release -p superstep-server --features crons --lib fuzz::
 
 # try more schedules of the threads around the writer's queue than the gate; the loom tests always try all
 schedules times="100":
@@ -115,6 +123,10 @@ fuzz target="" seconds="60":
 # run the benchmarks; see benches/README.md
 bench *ids:
     cargo bench --bench workloads -- {{ ids }}
+
+# run the benchmarks of the server, with the Python reference if it is installed
+bench-server *ids:
+    cargo bench --bench server --features server,unstable-driver -- {{ ids }}
 
 # check licences, advisories and sources of the dependencies; needs cargo-deny
 deny:

@@ -83,6 +83,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::debugger(&[&graph]).subcommand("debug").await {
         return Ok(exit);
     }
+    if let Some(exit) = superstep::serve(&[&graph]).subcommand("serve").await {
+        return Ok(exit);
+    }
     let question = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
     let question = if question.is_empty() { QUESTION } else { &question };
     let state = graph.thread("session").run(AssistantState::ask(question)).await?.finished()?;

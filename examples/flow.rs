@@ -59,6 +59,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::debugger(&[&quizzes]).subcommand("debug").await {
         return Ok(exit);
     }
+    if let Some(exit) = superstep::serve(&[&quizzes]).subcommand("serve").await {
+        return Ok(exit);
+    }
     let thread = quizzes.thread("me");
 
     let run = match answer {

@@ -93,6 +93,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::debugger(&[&census]).subcommand("debug").await {
         return Ok(exit);
     }
+    if let Some(exit) = superstep::serve(&[&census]).subcommand("serve").await {
+        return Ok(exit);
+    }
     print(census.mermaid())?;
 
     if files.is_empty() {

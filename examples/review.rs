@@ -60,6 +60,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::debugger(&[&articles]).subcommand("debug").await {
         return Ok(exit);
     }
+    if let Some(exit) = superstep::serve(&[&articles]).subcommand("serve").await {
+        return Ok(exit);
+    }
     let thread = articles.thread("article");
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();

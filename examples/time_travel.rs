@@ -52,6 +52,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::debugger(&[&trips]).subcommand("debug").await {
         return Ok(exit);
     }
+    if let Some(exit) = superstep::serve(&[&trips]).subcommand("serve").await {
+        return Ok(exit);
+    }
 
     let rich = trips.thread("rich");
     // The threads of an earlier run.

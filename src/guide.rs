@@ -10,6 +10,8 @@ macro_rules! page {
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
             "[../examples/opening_hours/graph.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/opening_hours/graph.rs\n",
             "[../examples/tests/guide/story.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/tests/guide/story.rs\n",
+            "[agent-cli.md]: crate::guide::agent_cli\n",
+            "[agent.svg]: https://raw.githubusercontent.com/superstep-rs/superstep/main/docs/agent.svg\n",
             "[agentic-loop.md]: crate::guide::agentic_loop\n",
             "[assistant.md]: crate::guide::assistant\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
@@ -89,6 +91,7 @@ pages! {
     time_travel "time-travel.md"
     debugging "debugging.md"
     cli "cli.md"
+    serving "serving.md"
     interrupts "interrupts.md"
     effects_and_resume "effects-and-resume.md"
     errors_and_retries "errors-and-retries.md"
@@ -103,6 +106,8 @@ pages! {
     permissions "permissions.md"
     sessions "sessions.md"
     sub_agents "sub-agents.md"
+    agent_cli "agent-cli.md"
+    coming_from_other_agents "coming-from-other-agents.md"
     supervisor "supervisor.md"
     models "models.md"
     tools "tools.md"

@@ -52,6 +52,7 @@
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | `driver` | everything that implementations of savers and drivers need (feature `unstable-driver`) |
+//! | `serve`, `server` | a server of graphs for the clients of LangGraph's API (feature `server`) |
 //! | [`guide`] | the documentation, a page per topic |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -73,6 +74,9 @@ pub mod testing;
 
 #[cfg(feature = "cli")]
 pub use superstep_cli::{self as cli, debugger};
+
+#[cfg(feature = "server")]
+pub use superstep_server::{self as server, serve};
 
 /// Values that outlive threads, stored by namespace and key: the extractor, the trait, and the stores.
 pub mod store {
@@ -167,9 +171,9 @@ pub mod state {
 /// A node receives the state as of the last superstep and returns its changes.
 pub mod node {
     pub use superstep_core::node::{
-        Ambient, Ask, Askable, Cache, Dep, Effect, EffectAnswer, EffectQuestion, Effects, Emit, Failed,
-        FromRef, Input, IntoNode, Item, JsonOutcome, NoInput, Node, OnMismatch, OnUnknown, Output, Policy,
-        Reconciled, Retry, Snapshot, Task, TaskInfo, blocking, node,
+        Ambient, Ask, Askable, Cache, Configured, Dep, Effect, EffectAnswer, EffectQuestion, Effects, Emit,
+        Failed, FromRef, Input, IntoNode, Item, JsonOutcome, NoInput, Node, OnMismatch, OnUnknown, Output,
+        Policy, Reconciled, Retry, Snapshot, Task, TaskInfo, blocking, node,
     };
 }
 

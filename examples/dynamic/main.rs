@@ -55,6 +55,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::debugger(&[&graph]).subcommand("debug").await {
         return Ok(exit);
     }
+    if let Some(exit) = superstep::serve(&[&graph]).subcommand("serve").await {
+        return Ok(exit);
+    }
 
     let mut errands: Vec<String> = arguments.into_iter().skip(1).collect();
     if errands.is_empty() {

@@ -50,7 +50,7 @@ impl Lines {
 fn line(event: &RunEvent) -> String {
     match &event.kind {
         EventKind::RunStarted { graph, thread, .. } => format!("run of {graph} on {thread}"),
-        EventKind::SuperstepStarted { step, nodes } => format!("{step}: {nodes:?}"),
+        EventKind::SuperstepStarted { step, nodes, .. } => format!("{step}: {nodes:?}"),
         EventKind::TaskStarted { node, attempt, .. } => format!("{node} starts {attempt}"),
         EventKind::TaskFinished { node, recorded, .. } if *recorded => format!("{node} was finished"),
         EventKind::TaskFinished { node, writes, .. } => format!("{node} finished, {} writes", writes.len()),

@@ -8,6 +8,7 @@ mod breakpoints;
 mod cache;
 mod cancellation;
 mod concurrency;
+mod configuration;
 mod deadlines;
 mod defer;
 mod deletion;

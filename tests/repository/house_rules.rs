@@ -10,14 +10,26 @@ mod rooms;
 
 /// The folders of the members, each with the packages that it may depend on. "." is the workspace's root, which may depend
 /// on all.
-pub(crate) const MEMBERS: [(&str, &[&str]); 16] = [
+pub(crate) const MEMBERS: [(&str, &[&str]); 17] = [
     (".", &[]),
     ("graph-macros", &[]),
     ("graph-core", &["superstep-macros"]),
     ("graph-checkpoint", &["superstep-core"]),
     ("graph-checkpoint/conformance", &["superstep-core"]),
     ("graph-checkpoint/inspect", &["superstep-core"]),
-    ("cli", &["superstep-checkpoint", "superstep-core", "superstep-inspect"]),
+    (
+        "cli",
+        &[
+            "superstep-assistant",
+            "superstep-checkpoint",
+            "superstep-core",
+            "superstep-inspect",
+            "superstep-mcp",
+            "superstep-names",
+            "superstep-nodes",
+            "superstep-tools",
+        ],
+    ),
     ("nodes", &["superstep-core", "superstep-macros"]),
     ("nodes/assistant", &["superstep-core", "superstep-nodes", "superstep-tools"]),
     ("nodes/knowledge", &["superstep-nodes"]),
@@ -26,6 +38,7 @@ pub(crate) const MEMBERS: [(&str, &[&str]); 16] = [
     ("nodes/providers", &["superstep-nodes"]),
     ("nodes/testkit", &[]),
     ("nodes/tools", &["superstep-core", "superstep-nodes"]),
+    ("server", &["superstep-core", "superstep-nodes"]),
     ("examples", &["superstep"]),
 ];
 

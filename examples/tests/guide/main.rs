@@ -32,6 +32,7 @@ mod photo_critic;
 mod readme;
 mod routing_and_fan_out;
 mod secrets;
+mod serving;
 mod sessions;
 mod several_processes;
 mod state_and_reducers;

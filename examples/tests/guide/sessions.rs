@@ -1,10 +1,11 @@
 //! Snippets of `docs/sessions.md`.
 
 use std::error::Error;
+use std::time::{Duration, SystemTime};
 
 use superstep::nodes::assistant::inbox::{Inbox, InboxMessage};
 use superstep::nodes::assistant::permission::{Permissions, RuleKind, RulePlace, RuleSource};
-use superstep::nodes::assistant::rewind::{Rewind, redo};
+use superstep::nodes::assistant::rewind::{self, Rewind, redo};
 use superstep::nodes::assistant::snapshot::{SnapshotOptions, Snapshots};
 use superstep::nodes::assistant::{
     AssistantConfig, AssistantEvent, AssistantState, CutOffAnswer, CutOffCall, Session, SessionSummary,
@@ -74,7 +75,8 @@ async fn a_session_is_taken_back_with_its_files() -> super::Result {
     let snapshots = Snapshots::open(folder, options)?;
     let config = config.workspace(folder).snapshots(snapshots.clone());
 
-    let session = assistant(config)?.checkpointer(MemorySaver::new()).thread("session");
+    let graph = assistant(config)?.checkpointer(MemorySaver::new());
+    let session = graph.thread("session");
     session.run(AssistantState::ask("Hello.")).await?.finished()?;
     let first = session.head().await?;
     session.run(AssistantState::ask("Write the notes.")).await?.finished()?;
@@ -91,7 +93,12 @@ async fn a_session_is_taken_back_with_its_files() -> super::Result {
     assert!(!folder.join("notes.md").exists());
     redo(&session, &snapshots).await?;
     assert_eq!(std::fs::read_to_string(folder.join("notes.md"))?, "Done.");
-    decide(&session, &snapshots).await
+    decide(&session, &snapshots).await?;
+
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+    let swept = snapshots.collect(rewind::referenced(&graph).await?, an_hour_ago).await?;
+    println!("deleted {} snapshots and {} bytes of contents", swept.snapshots, swept.bytes);
+    Ok(())
 }
 
 async fn decide(thread: &Thread<AssistantState>, snapshots: &Snapshots) -> Result<(), Box<dyn Error>> {

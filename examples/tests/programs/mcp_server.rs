@@ -66,7 +66,7 @@ fn an_unknown_model_name_is_reported_by_the_server_and_by_the_client() {
         let output = Command::new(example("mcp_server")).args(arguments).output().expect("the example runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.starts_with("error: `parrot` names no model; say extractive, "), "{told}");
+        assert!(told.starts_with("error: unknown model `parrot`; the models are extractive, "), "{told}");
     }
     let unknown = Command::new(example("mcp_server")).arg("sing").output().expect("the example runs");
     assert_eq!(unknown.status.code(), Some(2));

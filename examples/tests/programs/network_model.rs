@@ -175,7 +175,7 @@ fn what_is_missing_or_wrong_is_said() {
     };
     assert_eq!(run("anthropic:claude-test-1", None), "error: there is no API key: set ANTHROPIC_API_KEY\n");
     let unknown = run("claude", None);
-    assert!(unknown.starts_with("error: `claude` names no model; say extractive, "), "{unknown}");
+    assert!(unknown.starts_with("error: unknown model `claude`; the models are extractive, "), "{unknown}");
     let refused = run("anthropic:claude-test-1", Some("sk-wrong"));
     assert!(refused.contains("refused the credentials") && !refused.contains("sk-wrong"), "{refused}");
 }

@@ -3,7 +3,7 @@
 use super::{code, files, is_workspace, report, words};
 
 /// The modules that each module of graph-core may name. Leaves first; `state` and `reducer` depend on each other.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("error", &[]),
     ("id", &[]),
     ("nonprinting", &[]),
@@ -11,7 +11,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
     // `node` for one bound: a node may return every update.
     ("state", &["id", "reducer", "node"]),
     ("reducer", &["state"]),
-    ("checkpoint", &["error", "id", "state"]),
+    // `records` for one method: a saver may keep the rows of a server.
+    ("checkpoint", &["error", "id", "records", "state"]),
+    ("records", &["checkpoint", "id", "state"]),
     ("store", &["error", "state"]),
     ("node", &["checkpoint", "error", "id", "route", "state", "store"]),
     ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
@@ -42,7 +44,7 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
     ("context", &[]),
     ("permission", &[]),
     ("snapshot", &[]),
-    ("inbox", &[]),
+    ("inbox", &["snapshot"]),
     ("interrupts", &[]),
     ("agents", &["budget", "exit", "permission"]),
     ("guidance", &[]),
@@ -54,7 +56,7 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
         &["agents", "budget", "context", "exit", "guidance", "permission", "plan", "recovery", "snapshot"],
     ),
     ("event", &["exit", "permission", "state"]),
-    ("session", &["state"]),
+    ("session", &["permission", "state"]),
     ("transcript", &["state"]),
     (
         "config",
@@ -96,8 +98,34 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
     ("profile", &["config", "context", "permission"]),
     ("graph", &["agents", "budget", "config", "node", "state"]),
     ("background", &["agents", "config", "graph", "inbox", "state"]),
-    ("rewind", &["node", "snapshot", "state"]),
+    ("rewind", &["agents", "node", "snapshot", "state"]),
     ("unknown", &["node", "rewind", "snapshot", "state"]),
+];
+
+/// The same for the server. `log`, `service` and `work` depend on each other.
+const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 13] = [
+    ("wire", &[]),
+    ("counts", &[]),
+    ("legacy", &["log", "wire"]),
+    ("protocol", &["legacy", "log", "wire"]),
+    ("log", &["service", "wire"]),
+    ("work", &["log", "service", "wire"]),
+    ("service", &["legacy", "log", "protocol", "wire", "work"]),
+    ("guard", &["counts", "wire"]),
+    ("api", &["counts", "guard", "log", "openapi", "protocol", "service", "wire"]),
+    ("openapi", &["api"]),
+    ("listen", &["guard", "serve"]),
+    ("serve", &["api", "counts", "guard", "listen", "service"]),
+    ("command_line", &["serve"]),
+];
+
+/// The parts of the server without a runtime or without HTTP, each with the crates that it does not name.
+const WITHOUT: [(&str, &[&str]); 5] = [
+    ("server/src/wire", &["axum", "tokio"]),
+    ("server/src/legacy", &["axum", "tokio"]),
+    ("server/src/protocol", &["axum", "tokio"]),
+    ("server/src/log/entry.rs", &["axum", "tokio"]),
+    ("server/src/service", &["axum"]),
 ];
 
 #[test]
@@ -111,6 +139,35 @@ fn s2_026_modules_of_the_agent_packages_depend_one_way() {
     modules_depend_one_way("nodes/assistant/src", &ARROWS_OF_THE_ASSISTANT);
 }
 
+#[test]
+fn modules_of_the_server_depend_one_way() {
+    modules_depend_one_way("server/src", &ARROWS_OF_THE_SERVER);
+}
+
+#[test]
+fn the_shapes_and_streams_of_the_server_name_no_runtime_and_its_service_no_http() {
+    if !is_workspace() {
+        return;
+    }
+    let sources = files("server/src", ".rs");
+    let mut broken = Vec::new();
+    for (part, crates) in WITHOUT {
+        let mut found = sources.iter().filter(|path| path.starts_with(part) && !is_test(path)).peekable();
+        assert!(found.peek().is_some(), "there is no {part}");
+        for path in found {
+            let lines = code(path);
+            let named = lines.iter().find(|line| words(line).any(|word| crates.contains(&word)));
+            broken.extend(named.map(|line| format!("{path} is without {crates:?}: {line}")));
+        }
+    }
+    report(&broken);
+}
+
+/// Returns `true` for a file that holds only tests.
+fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
 /// Checks that each module of a folder names only modules that it may name.
 fn modules_depend_one_way(folder: &str, arrows: &[(&str, &[&str])]) {
     if !is_workspace() {
@@ -122,7 +179,7 @@ fn modules_depend_one_way(folder: &str, arrows: &[(&str, &[&str])]) {
             let inside = path.strip_prefix(folder).unwrap_or_default().trim_start_matches('/');
             inside == format!("{module}.rs") || inside.starts_with(&format!("{module}/"))
         });
-        for path in sources.filter(|path| !path.ends_with("/tests.rs") && !path.contains("/tests/")) {
+        for path in sources.filter(|path| !is_test(path)) {
             for line in code(&path) {
                 for (_, named) in line.match_indices("crate::").map(|(at, _)| line.split_at(at + 7)) {
                     let named = words(named).next().unwrap_or_default();

@@ -1,0 +1,31 @@
+//! Snippets of `docs/serving.md`.
+
+use std::process::ExitCode;
+
+use super::story::stories;
+
+type Ended = std::result::Result<ExitCode, Box<dyn std::error::Error>>;
+
+async fn program() -> Ended {
+    let (essays, _) = stories();
+    if let Some(exit) = superstep::serve(&[&essays]).subcommand("serve").await {
+        return Ok(exit);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_serve_continues() -> super::Result {
+    assert_eq!(format!("{:?}", program().await?), format!("{:?}", ExitCode::SUCCESS));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_program_listens_until_it_is_stopped() -> super::Result {
+    let (essays, _) = stories();
+    let stop = std::future::ready(());
+    let server = superstep::serve(&[&essays]).listen("127.0.0.1:0").await?;
+    println!("http://{}", server.address());
+    server.until(stop).await;
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! The command line of a server.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tokio_util::sync::CancellationToken;
+
+use crate::serve::{ServeError, Server};
+use crate::{Token, TokenError};
+
+/// The variable with the token.
+const TOKEN: &str = "SUPERSTEP_TOKEN";
+
+/// Serve the graphs of this program to clients of LangGraph's API.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, name = "serve")]
+struct Arguments {
+    /// listen at this address
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// listen at this port; 0 chooses a free one
+    #[arg(long, default_value_t = 2024)]
+    port: u16,
+    /// read the token that clients must send from this file (default: the variable SUPERSTEP_TOKEN)
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// allow browsers to use the server from pages of this origin, such as https://app.example.org
+    #[arg(long, value_name = "ORIGIN")]
+    cors_origin: Vec<String>,
+    /// allow requests that name this host, beside names and addresses of this machine
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+    /// admit every client, also at an address that other machines can reach
+    #[arg(long)]
+    insecure: bool,
+    /// let running supersteps finish for this time at the end
+    #[arg(long, value_name = "SECONDS")]
+    grace: Option<u64>,
+}
+
+/// An error of a server that was started from a command line.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("the variable {TOKEN} is not a text")]
+    Variable,
+    #[error("the signals of the process cannot be received: {0}")]
+    Signals(io::Error),
+}
+
+impl Server {
+    /// Runs with the arguments and signals of the process, until it is stopped. For a program that is only a server.
+    pub async fn main(self) -> ExitCode {
+        self.run(std::env::args_os().skip(1)).await
+    }
+
+    /// Runs with the arguments of the process if the first of them is `name`; returns `None` otherwise.
+    pub async fn subcommand(self, name: &str) -> Option<ExitCode> {
+        let mut arguments = std::env::args_os().skip(1);
+        match arguments.next()? == *name {
+            true => Some(self.run(arguments).await),
+            false => None,
+        }
+    }
+
+    /// Runs with these arguments, until SIGTERM or SIGINT. A second signal ends it at once.
+    ///
+    /// | argument | meaning |
+    /// |---|---|
+    /// | `--host ADDRESS` | the address to listen at; the default is 127.0.0.1 |
+    /// | `--port PORT` | the port; the default is 2024, which the clients expect |
+    /// | `--token-file FILE` | the file with the token that clients must send; the default is the variable `SUPERSTEP_TOKEN` |
+    /// | `--cors-origin ORIGIN` | an origin whose pages may use the server, [repeatable](Self::allow_origin) |
+    /// | `--allow-host HOST` | a host that requests may name, [repeatable](Self::allow_host) |
+    /// | `--insecure` | admits [every client](Self::insecure) |
+    /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
+    pub async fn run<A: Into<OsString> + Clone>(self, arguments: impl IntoIterator<Item = A>) -> ExitCode {
+        let arguments = match Arguments::try_parse_from(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                // Help is an error here, too, with the code of a success.
+                let code = if error.use_stderr() { 2 } else { 0 };
+                return error.print().map_or(ExitCode::FAILURE, |()| ExitCode::from(code));
+            }
+        };
+        match self.serve(arguments).await {
+            Ok(code) => code,
+            Err(error) => {
+                // Without standard error nothing can be said.
+                drop(writeln!(io::stderr(), "error: {error}"));
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    async fn serve(mut self, arguments: Arguments) -> Result<ExitCode, Failed> {
+        let Arguments { host, port, token_file, cors_origin, allow_host, insecure, grace } = arguments;
+        let token = match (token_file, std::env::var(TOKEN)) {
+            (Some(path), _) => Some(Token::from_file(path)?),
+            (None, Ok(token)) => Some(Token::new(token)?),
+            (None, Err(std::env::VarError::NotPresent)) => None,
+            (None, Err(std::env::VarError::NotUnicode(_))) => return Err(Failed::Variable),
+        };
+        if let Some(token) = token {
+            self = self.auth(token);
+        }
+        if insecure {
+            self = self.insecure();
+        }
+        self = cors_origin.iter().fold(self, Self::allow_origin);
+        self = allow_host.iter().fold(self, Self::allow_host);
+        if let Some(seconds) = grace {
+            self = self.grace(Duration::from_secs(seconds));
+        }
+        let mut signals = Signals::new().map_err(Failed::Signals)?;
+        let names = self.names();
+        let listening = self.listen(SocketAddr::new(host, port)).await?;
+        // A closed standard output is no reason to stop.
+        drop(writeln!(io::stdout(), "Serving {names} at http://{}", listening.address()));
+        let stop = CancellationToken::new();
+        let stopped = async {
+            signals.next().await;
+            drop(writeln!(io::stderr(), "Stopping; a second signal stops at once"));
+            stop.cancel();
+            signals.next().await;
+        };
+        Ok(tokio::select! {
+            () = listening.until(stop.cancelled()) => ExitCode::SUCCESS,
+            () = stopped => ExitCode::FAILURE,
+        })
+    }
+}
+
+/// The signals that stop a server.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! A server for graphs, which the clients of LangGraph's API use unchanged.
+//!
+//! ```text
+//! request ──► guard ──► api ──► service ──► Records, Checkpointer
+//!                        │         ▲             ▲
+//!                        ▼         │             │
+//!                      wire       work ── runs, and logs their events ──► log
+//!                                                                          │
+//!             SSE, WebSocket  ◄──  legacy, protocol  ◄─────────────────────┘
+//! ```
+//!
+//! - `wire` has the JSON shapes of the clients, as pure functions.
+//! - `log` has the events of each thread; `legacy` and `protocol` project them into the two streaming formats.
+//! - `service` decides: it creates runs, cancels and recovers them, and reads and edits threads.
+//! - `work` claims runs and drives them.
+//! - `api` has the routes; `guard` admits requests.
+#![forbid(unsafe_code)]
+
+// The derive macros name the facade.
+#[cfg(test)]
+extern crate superstep_core as superstep;
+
+mod api;
+mod command_line;
+mod counts;
+mod guard;
+pub(crate) mod legacy;
+mod listen;
+pub(crate) mod log;
+mod openapi;
+pub(crate) mod protocol;
+mod serve;
+pub(crate) mod service;
+pub(crate) mod wire;
+pub(crate) mod work;
+
+pub use axum;
+pub use guard::{Access, Action, Auth, AuthError, Filter, Identity, Limits, Resource, Token, TokenError};
+pub use listen::Listening;
+pub use serve::{ServeError, Server, Workers, serve};
+pub use service::GraphsError;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! The log of an attempt: numbers its events, and stores those of runs that can be resumed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::ThreadId;
+use superstep_core::records::{EventRow, Records, RunRow};
+use superstep_core::state::Json;
+use tokio::sync::{mpsc, oneshot};
+
+use super::entry::{LogEntry, Logged};
+use super::hub::{Hub, Ring};
+
+/// The number of event numbers that are reserved at once.
+const RESERVED: u64 = 65_536;
+
+/// The maximum number of events in a batch.
+const BATCH: usize = 64;
+
+/// The maximum time for which an event waits for its batch.
+const BATCH_TIME: Duration = Duration::from_millis(50);
+
+/// The log of one attempt of a run.
+pub(crate) struct Attempt {
+    hub: Hub,
+    ring: Arc<Ring>,
+    thread: ThreadId,
+    run: String,
+    attempt: u32,
+    next: u64,
+    reserved_to: u64,
+    /// The writer of the batches, for a run whose events are stored.
+    keeper: Option<mpsc::UnboundedSender<Kept>>,
+}
+
+enum Kept {
+    Entry(Arc<LogEntry>),
+    Flush(oneshot::Sender<()>),
+}
+
+impl Attempt {
+    /// Begins the log of an attempt. Its events are stored if `is_stored`.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub(crate) async fn begin(hub: &Hub, row: &RunRow, is_stored: bool) -> Result<Self, StoreError> {
+        let next = hub.records().reserve_events(&row.thread, RESERVED).await?;
+        let ring = hub.ring(&row.thread);
+        ring.begin(&row.id, next);
+        let keeper = is_stored.then(|| {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            tokio::spawn(keep(Arc::clone(hub.records()), Arc::clone(&ring), row.thread.clone(), receiver));
+            sender
+        });
+        Ok(Self {
+            hub: hub.clone(),
+            ring,
+            thread: row.thread.clone(),
+            run: row.id.clone(),
+            attempt: row.attempt,
+            next,
+            reserved_to: next + RESERVED,
+            keeper,
+        })
+    }
+
+    /// Adds an event to the log, with the time at which it happened.
+    ///
+    /// # Errors
+    /// Returns an error if more numbers are needed and the store fails.
+    pub(crate) async fn log(&mut self, what: Logged) -> Result<(), StoreError> {
+        if self.next == self.reserved_to {
+            self.next = self.hub.records().reserve_events(&self.thread, RESERVED).await?;
+            self.reserved_to = self.next + RESERVED;
+        }
+        let at_ms = match &what {
+            Logged::Event { event } => event.at_ms,
+            _ => self.hub.clock().now_ms(),
+        };
+        let entry = LogEntry { seq: self.next, at_ms, run: self.run.clone(), attempt: self.attempt, what };
+        self.next += 1;
+        let entry = Arc::new(entry);
+        self.ring.push(Arc::clone(&entry), self.keeper.is_some());
+        if let Some(keeper) = &self.keeper
+            && keeper.send(Kept::Entry(entry)).is_err()
+        {
+            tracing::error!(run = self.run, "the writer of the events has ended");
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was logged is stored.
+    pub(crate) async fn flush(&self) {
+        if let Some(keeper) = &self.keeper {
+            let (done, stored) = oneshot::channel();
+            if keeper.send(Kept::Flush(done)).is_ok() && stored.await.is_err() {
+                tracing::error!(run = self.run, "the writer of the events has ended");
+            }
+        }
+    }
+
+    /// Ends the log: gives back the numbers that no event has. `expires_ms` is the time at which the stored events of an
+    /// ended run expire.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub(crate) async fn close(self, expires_ms: Option<u64>) -> Result<(), StoreError> {
+        self.flush().await;
+        let records = self.hub.records();
+        let released = records.release_events(&self.thread, self.next, self.reserved_to).await;
+        if let Some(at_ms) = expires_ms.filter(|_| self.keeper.is_some()) {
+            records.expire_events(&self.thread, &self.run, at_ms).await?;
+        }
+        released
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.ring.end(&self.run);
+    }
+}
+
+/// Stores entries in batches.
+async fn keep(
+    records: Arc<dyn Records>,
+    ring: Arc<Ring>,
+    thread: ThreadId,
+    mut kept: mpsc::UnboundedReceiver<Kept>,
+) {
+    while let Some(first) = kept.recv().await {
+        let (mut rows, mut last, mut waiting) = (Vec::new(), 0, Vec::new());
+        let mut add = |kept| match kept {
+            Kept::Entry(entry) => {
+                last = entry.seq;
+                rows.push(row(&thread, &entry));
+                rows.len() == BATCH
+            }
+            Kept::Flush(done) => {
+                waiting.push(done);
+                true
+            }
+        };
+        let mut is_full = add(first);
+        let deadline = tokio::time::Instant::now() + BATCH_TIME;
+        while !is_full {
+            match tokio::time::timeout_at(deadline, kept.recv()).await {
+                Ok(Some(more)) => is_full = add(more),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        if !rows.is_empty()
+            && let Err(error) = records.append_events(rows).await
+        {
+            tracing::error!(%thread, %error, "the events of a run could not be stored");
+        }
+        ring.stored(last);
+        for done in waiting {
+            if done.send(()).is_err() {
+                tracing::trace!(%thread, "the attempt that waited for its events is gone");
+            }
+        }
+    }
+}
+
+fn row(thread: &ThreadId, entry: &LogEntry) -> EventRow {
+    let text = Json::encode(entry).expect("an entry has a JSON form");
+    EventRow { thread: thread.clone(), seq: entry.seq, run: entry.run.clone(), at_ms: entry.at_ms, text }
+}

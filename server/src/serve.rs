@@ -1,0 +1,262 @@
+//! The one call that makes a server of a program's graphs.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use superstep_core::run::{AnyGraph, ToAnyGraph};
+use tokio::net::{TcpListener, ToSocketAddrs};
+
+use crate::api::App;
+use crate::counts::Counts;
+use crate::guard::{Auth, Everyone, Guard, Hosts, Limits, Streams};
+use crate::listen::Listening;
+use crate::service::{Service, ServiceOptions};
+
+/// Makes a server for these graphs and flows, which clients of LangGraph's API use unchanged: `langgraph_sdk` for
+/// Python, `@langchain/langgraph-sdk` for JavaScript, and the user interfaces that are made with them.
+///
+/// The graphs have names of their own and share one saver, whose file also holds the server's threads, runs and
+/// assistants.
+///
+/// ```no_run
+/// # extern crate superstep_core as superstep;
+/// # use superstep::checkpoint::MemorySaver;
+/// # use superstep::graph::{END, START, StateGraph};
+/// # use superstep::node::Snapshot;
+/// # use superstep::state::{State, Update};
+/// # #[derive(State, Clone, Default, serde::Serialize, serde::Deserialize)]
+/// # struct Essay { draft: String }
+/// # fn essays() -> StateGraph<Essay> { StateGraph::new("essays") }
+/// #[tokio::main]
+/// async fn main() -> Result<std::process::ExitCode, Box<dyn std::error::Error>> {
+///     let essays = essays().compile()?.checkpointer(MemorySaver::new());
+///
+///     // `essays serve`, `essays serve --port 8123`, `essays serve --help`
+///     if let Some(exit) = superstep_server::serve(&[&essays]).subcommand("serve").await {
+///         return Ok(exit);
+///     }
+///     // what the program does otherwise
+/// #   Ok(std::process::ExitCode::SUCCESS)
+/// }
+/// ```
+///
+/// A program that is only a server calls [`main`](Server::main). A program with a server of its own mounts the
+/// [`router`](Server::router).
+///
+/// A server listens at an address of this machine alone, unless clients need a [token](Server::auth). The page
+/// [Serving](https://github.com/superstep-rs/superstep/blob/main/docs/serving.md) has the clients and the endpoints.
+pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
+    let graphs = graphs.iter().map(|graph| graph.to_any_graph()).collect();
+    Server {
+        graphs,
+        hosts: Hosts::default(),
+        wildcard: None,
+        auth: None,
+        is_insecure: false,
+        limits: Limits::default(),
+        workers: DEFAULT_WORKERS,
+        grace: DEFAULT_GRACE,
+    }
+}
+
+const DEFAULT_WORKERS: usize = 64;
+
+const DEFAULT_GRACE: Duration = Duration::from_secs(10);
+
+/// A server of graphs, before it is started. Made by [`serve`].
+#[must_use = "it does nothing until it listens"]
+pub struct Server {
+    graphs: Vec<AnyGraph>,
+    hosts: Hosts,
+    /// An allowed host or origin that stands for all.
+    wildcard: Option<String>,
+    auth: Option<Arc<dyn Auth>>,
+    is_insecure: bool,
+    limits: Limits,
+    workers: usize,
+    pub(crate) grace: Duration,
+}
+
+/// An error of starting a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The graphs cannot be served together.
+    #[error(transparent)]
+    Graphs(#[from] crate::service::GraphsError),
+    /// The address cannot be used.
+    #[error("the server cannot listen at {address}: {error}{hint}", hint = hint(.error))]
+    Address {
+        /// The address.
+        address: String,
+        /// The error.
+        error: std::io::Error,
+    },
+    /// Other machines could use the server without a token.
+    #[error(
+        "{address} can be reached from other machines: set a token (--token-file, or the variable SUPERSTEP_TOKEN), or allow every client with --insecure"
+    )]
+    NoToken {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A host or an origin has a wildcard. All pages of the internet could then use the server from a browser.
+    #[error("{name:?} has a wildcard: allow each host and origin by its name")]
+    Wildcard {
+        /// The host or origin.
+        name: String,
+    },
+}
+
+fn hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "; stop the other program, or choose another port with --port",
+        std::io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need privileges, choose another with --port"
+        }
+        _ => "",
+    }
+}
+
+impl Server {
+    /// Admits the clients that this authenticates: those with a [`Token`](crate::Token), or as the program decides.
+    /// The last call wins.
+    pub fn auth(self, auth: impl Auth) -> Self {
+        Self { auth: Some(Arc::new(auth)), ..self }
+    }
+
+    /// Admits every client also at an address that other machines can reach.
+    pub fn insecure(self) -> Self {
+        Self { is_insecure: true, ..self }
+    }
+
+    /// Allows requests that name this host, `name` or `name:port`, beside the names and addresses of this machine.
+    pub fn allow_host(mut self, host: impl AsRef<str>) -> Self {
+        self.note_wildcard(host.as_ref());
+        self.hosts.allow_host(host.as_ref());
+        self
+    }
+
+    /// Allows browsers to use the server from pages of this origin, such as `https://app.example.org`. Pages of this
+    /// machine are always allowed.
+    pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
+        self.note_wildcard(origin.as_ref());
+        self.hosts.allow_origin(origin.as_ref());
+        self
+    }
+
+    fn note_wildcard(&mut self, name: &str) {
+        if name.contains('*') {
+            self.wildcard.get_or_insert_with(|| name.to_owned());
+        }
+    }
+
+    /// Sets the maximum number of runs at the same time. The default is 64.
+    pub fn workers(self, count: usize) -> Self {
+        Self { workers: count, ..self }
+    }
+
+    /// Sets the time that running supersteps have to finish when the server is stopped. The default is ten seconds.
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
+
+    /// Changes the limits on requests and connections.
+    ///
+    /// ```
+    /// # fn example(server: superstep_server::Server) -> superstep_server::Server {
+    /// server.limits(|limits| limits.connections = 10_000)
+    /// # }
+    /// ```
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.limits);
+        self
+    }
+
+    /// Binds the server to an address. It accepts connections once [`Listening::until`] is awaited.
+    ///
+    /// # Errors
+    /// Fails if the graphs cannot be served, the address cannot be used, or other machines could reach it and no
+    /// [authentication](Self::auth) was set.
+    pub async fn listen(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<Listening, ServeError> {
+        let (grace, is_open) = (self.grace, self.auth.is_none() && !self.is_insecure);
+        let (router, workers, guard) = self.build()?;
+        let failed = |error| ServeError::Address { address: format!("{address:?}").replace('"', ""), error };
+        let listener = TcpListener::bind(&address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        if is_open && !address.ip().to_canonical().is_loopback() {
+            return Err(ServeError::NoToken { address });
+        }
+        Ok(Listening { listener, address, router, guard, workers, grace })
+    }
+
+    /// Makes a router for a program that has a server already, and the workers that drive the runs. Mount it at the
+    /// root: clients follow absolute paths.
+    ///
+    /// The router checks hosts, origins and tokens as the server does; it knows no addresses of clients, and limits on
+    /// connections are the other server's.
+    ///
+    /// # Errors
+    /// Fails if the graphs cannot be served.
+    pub fn router(self) -> Result<(Router, Workers), ServeError> {
+        self.build().map(|(router, workers, _)| (router, workers))
+    }
+
+    /// Returns the names of the graphs, for people.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.graphs.iter().map(|graph| graph.name().as_str()).collect();
+        names.join(", ")
+    }
+
+    fn build(self) -> Result<(Router, Workers, Arc<Guard>), ServeError> {
+        if let Some(name) = self.wildcard {
+            return Err(ServeError::Wildcard { name });
+        }
+        let service =
+            Service::new(self.graphs, ServiceOptions { workers: self.workers, ..Default::default() })?;
+        let guard = Arc::new(Guard {
+            hosts: self.hosts,
+            auth: self.auth.unwrap_or_else(|| Arc::new(Everyone)),
+            limits: self.limits,
+            streams: Streams::default(),
+            counts: Counts::default(),
+        });
+        let router = App::new(service.clone(), Arc::clone(&guard)).router();
+        Ok((router, Workers { service }, guard))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let graphs = self.graphs.iter().map(|graph| graph.name().as_str());
+        f.debug_set().entries(graphs).finish()
+    }
+}
+
+/// The workers of a server, which drive its runs.
+#[derive(Clone)]
+pub struct Workers {
+    service: Service,
+}
+
+impl Workers {
+    /// Starts to claim runs, on the current tokio runtime.
+    pub fn start(&self) {
+        self.service.start();
+    }
+
+    /// Claims no further run, ends the streams, lets running supersteps finish for this time, and gives unfinished
+    /// runs back.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.service.shutdown(grace).await;
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,28 @@
+//! The clock of the server.
+
+use std::sync::Arc;
+
+use superstep_core::store::SystemClock;
+
+/// A clock. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<dyn superstep_core::store::Clock>);
+
+impl Clock {
+    /// Returns the time in milliseconds since the Unix epoch.
+    pub(crate) fn now_ms(&self) -> u64 {
+        crate::work::millis(self.0.now())
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self(Arc::new(SystemClock))
+    }
+}
+
+impl<C: superstep_core::store::Clock> From<C> for Clock {
+    fn from(clock: C) -> Self {
+        Self(Arc::new(clock))
+    }
+}

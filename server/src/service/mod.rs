@@ -1,0 +1,157 @@
+//! What the server decides: runs, threads, states, assistants, items, schedules. Names no HTTP.
+//!
+//! Every method returns the JSON that clients get, or a [`Failure`] with the status and the text.
+
+mod assistants;
+mod below;
+mod branches;
+mod clock;
+mod commands;
+mod crons;
+mod error;
+mod failure;
+mod graphs;
+mod items;
+mod runs;
+mod schedule;
+mod shown;
+mod state;
+mod streams;
+mod supersteps;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod upkeep;
+
+pub(crate) use clock::Clock;
+pub use error::GraphsError;
+pub(crate) use graphs::Graphs;
+pub(crate) use streams::{Resume, ThreadMode};
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Map, Value};
+use superstep_core::records::{Records, contains};
+use superstep_core::run::{AnyGraph, CancellationToken};
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::log::{Hub, Views};
+use crate::wire::Failure;
+use crate::work::{WorkOptions, Worker};
+
+/// The part of the objects that a client may use. The default is all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Scope {
+    /// Entries for the metadata of what is created.
+    pub(crate) stamp: Map<String, Value>,
+    /// Entries that the metadata of what is read contains.
+    pub(crate) filter: Map<String, Value>,
+}
+
+impl Scope {
+    /// Returns `true` if the client may use an object with this metadata.
+    pub(crate) fn admits(&self, metadata: &Map<String, Value>) -> bool {
+        self.filter.iter().all(|(name, part)| metadata.get(name).is_some_and(|value| contains(value, part)))
+    }
+
+    /// Adds the entries of the scope to metadata of a client, which cannot replace them.
+    fn stamped(&self, mut metadata: Map<String, Value>) -> Map<String, Value> {
+        metadata.extend(self.stamp.clone());
+        metadata
+    }
+
+    /// Adds the condition of the scope to those of a client. A client cannot widen it.
+    fn narrowed(&self, mut conditions: Map<String, Value>) -> Map<String, Value> {
+        conditions.extend(self.filter.clone());
+        conditions
+    }
+}
+
+/// Settings of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceOptions {
+    /// The maximum number of runs at the same time.
+    pub(crate) workers: usize,
+    /// The maximum number of runs that wait.
+    pub(crate) most_pending: u64,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self { workers: 64, most_pending: 10_000 }
+    }
+}
+
+/// The decisions of a server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Service(Arc<Shared>);
+
+struct Shared {
+    graphs: Arc<Graphs>,
+    records: Arc<dyn Records>,
+    hub: Hub,
+    views: Arc<Views>,
+    worker: Arc<Worker>,
+    clock: Clock,
+    options: ServiceOptions,
+    /// Set when the default assistants are stored.
+    defaults: OnceCell<()>,
+    /// The number of pending runs, as of the last tick and the requests since.
+    pending: AtomicU64,
+    /// Cancelled when the streams end.
+    stop: CancellationToken,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Service {
+    /// Creates the service of these graphs. It runs nothing before [`start`](Self::start).
+    ///
+    /// # Errors
+    /// Returns an error if the graphs cannot be served together.
+    pub(crate) fn new(graphs: Vec<AnyGraph>, options: ServiceOptions) -> Result<Self, GraphsError> {
+        let work = WorkOptions { runs: options.workers, ..WorkOptions::default() };
+        Self::with(graphs, options, work, Clock::default())
+    }
+
+    fn with(
+        graphs: Vec<AnyGraph>,
+        options: ServiceOptions,
+        work: WorkOptions,
+        clock: Clock,
+    ) -> Result<Self, GraphsError> {
+        let (graphs, records) = Graphs::new(graphs)?;
+        let graphs = Arc::new(graphs);
+        let hub = Hub::new(Arc::clone(&records), clock.clone());
+        let worker = Worker::new(Arc::clone(&records), Arc::clone(&graphs), hub.clone(), clock.clone(), work);
+        Ok(Self(Arc::new(Shared {
+            graphs,
+            records,
+            hub,
+            views: Arc::default(),
+            worker: Arc::new(worker),
+            clock,
+            options,
+            defaults: OnceCell::new(),
+            pending: AtomicU64::new(0),
+            stop: CancellationToken::new(),
+            tasks: Mutex::default(),
+        })))
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.clock.now_ms()
+    }
+
+    fn graph(&self, name: &str) -> Result<&AnyGraph, Failure> {
+        let unknown = || Failure::not_found(format!("graph {name:?} is not served here"));
+        self.0.graphs.named(name).ok_or_else(unknown)
+    }
+}
+
+/// Returns a new id, which sorts by its time.
+fn new_id() -> String {
+    Uuid::now_v7().to_string()
+}

@@ -1,0 +1,287 @@
+//! Drives one attempt of a run.
+
+use std::convert::Infallible;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use superstep_core::checkpoint::StoreError;
+use superstep_core::error::ErrorReport;
+use superstep_core::records::life::{Beat, Ending, MOST_ATTEMPTS};
+use superstep_core::records::{RunRow, RunStatus, ThreadStatus};
+use superstep_core::run::{
+    AnyGraph, AnyState, EventKind, Lease, RunEvent, Status, Thread, ThreadError, View,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+use super::control::{Control, Stop};
+use super::outcome::{Failed, ended, resting};
+use super::plan::{Request, Step, plan};
+use super::pool::{Worker, millis};
+use super::recovered::unlogged;
+use super::rollback::{Before, roll_back};
+use crate::log::{Attempt, Logged};
+use crate::wire::request::Kwargs;
+
+/// The interval in which requests to cancel the run are read.
+const REQUESTS: Duration = Duration::from_millis(200);
+
+/// The time for which a run waits if another program holds its thread.
+const LEASE_WAIT: Duration = Duration::from_secs(1);
+
+/// The number of tries to store the end of a run.
+const TRIES: u32 = 5;
+
+/// An attempt with what it needs.
+struct Driven<'w> {
+    worker: &'w Worker,
+    row: &'w RunRow,
+    control: &'w Control,
+    graph: &'w AnyGraph,
+    thread: Thread<AnyState>,
+}
+
+/// Drives a claimed run to its end.
+///
+/// # Errors
+/// Returns an error if the store fails. The run is then claimed again when the claim is over.
+pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> Result<(), StoreError> {
+    if let Some(action) = row.cancel {
+        control.stop(Stop::from(action));
+    }
+    let Some(graph) = worker.graphs.named(row.graph.as_str()) else { return Ok(()) };
+    let thread = graph.thread(row.thread.clone());
+    let driven = Driven { worker, row, control, graph, thread };
+    let request = Request::new(row);
+    let is_stored = request.as_ref().is_ok_and(Request::is_resumable);
+    let mut log = Attempt::begin(&worker.hub, row, is_stored).await?;
+    log.log(driven.begun()).await?;
+    let before = driven.before().await;
+    if is_stored && row.attempt > 1 {
+        driven.recover(&mut log).await?;
+    }
+    let (events, received) = unbounded_channel();
+    let pump = tokio::spawn(pump(log, received));
+    let ended = tokio::select! {
+        ended = driven.outcome(request, events) => ended,
+        lost = driven.watch() => match lost? {},
+    };
+    let (mut log, report) = match pump.await {
+        Ok(pumped) => pumped?,
+        Err(error) => return Err(StoreError::Io(Box::new(error))),
+    };
+    let ending = driven.ending(ended, before, report.as_ref()).await;
+    let Some(ending) = ending.filter(|_| control.stopped() != Some(Stop::Lost)) else {
+        return log.close(None).await;
+    };
+    if !driven.finish(ending.clone()).await? {
+        return log.close(None).await;
+    }
+    let expires_ms = worker.clock.now_ms().saturating_add(millis(worker.options.events_kept));
+    match driven.last_entry(ending) {
+        Some(last) => {
+            log.log(last).await?;
+            log.close(Some(expires_ms)).await
+        }
+        None => log.close(None).await,
+    }
+}
+
+/// Logs the events of a run, and returns the last failure of a task.
+async fn pump(
+    mut log: Attempt,
+    mut events: UnboundedReceiver<RunEvent>,
+) -> Result<(Attempt, Option<ErrorReport>), StoreError> {
+    let mut report = None;
+    while let Some(event) = events.recv().await {
+        if let EventKind::TaskFailed { error, retry_in_ms: None, handled: false, .. } = &event.kind {
+            report = Some(error.clone());
+        }
+        log.log(Logged::Event { event }).await?;
+    }
+    Ok((log, report))
+}
+
+/// The engine's task, which is aborted with its attempt.
+struct Running(JoinHandle<Result<superstep_core::run::Run<AnyState>, superstep_core::run::RunError>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Driven<'_> {
+    fn begun(&self) -> Logged {
+        let kwargs: Kwargs = self.row.kwargs.decode().unwrap_or_default();
+        Logged::Begun {
+            graph: self.row.graph.to_string(),
+            assistant: self.row.assistant.clone(),
+            metadata: self.row.metadata.clone(),
+            modes: kwargs.stream_mode,
+            subgraphs: kwargs.subgraphs,
+        }
+    }
+
+    async fn before(&self) -> Option<Before> {
+        let before = Before::read(self.graph, &self.thread, self.row).await;
+        before
+            .inspect_err(|error| tracing::warn!(%error, "the thread of a run cannot be read"))
+            .ok()
+            .flatten()
+    }
+
+    /// Logs the events of earlier attempts that are not in the log.
+    async fn recover(&self, log: &mut Attempt) -> Result<(), StoreError> {
+        match unlogged(&*self.worker.records, &self.thread, self.row).await {
+            Ok(events) => {
+                for event in events {
+                    log.log(Logged::Event { event }).await?;
+                }
+                Ok(())
+            }
+            Err(ThreadError::Store(error)) => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the events of an earlier attempt cannot be rebuilt");
+                Ok(())
+            }
+        }
+    }
+
+    /// Extends the claim, and reads requests to cancel the run.
+    async fn watch(&self) -> Result<Infallible, StoreError> {
+        let Worker { records, options, .. } = self.worker;
+        let mut beats = tokio::time::interval(options.lease / 3);
+        let mut requests = tokio::time::interval(REQUESTS);
+        requests.tick().await;
+        beats.tick().await;
+        loop {
+            let is_beat = tokio::select! {
+                _ = beats.tick() => true,
+                _ = requests.tick() => false,
+            };
+            let answer = if is_beat {
+                records.beat(&self.row.id, self.row.attempt, self.worker.until_ms()).await
+            } else {
+                let row = records.run(&self.row.id).await;
+                row.map(|row| superstep_core::records::life::beat(row.as_ref(), self.row.attempt))
+            };
+            match answer {
+                Ok(Beat::Held) => {}
+                Ok(Beat::Cancel(action)) => self.control.stop(Stop::from(action)),
+                Ok(Beat::Lost) => self.control.stop(Stop::Lost),
+                Err(error) => tracing::warn!(%error, run = self.row.id, "a claim could not be extended"),
+            }
+        }
+    }
+
+    /// Runs the graph. `Ok(None)`: the run was stopped.
+    async fn outcome(
+        &self,
+        request: Result<Request<'_>, Failed>,
+        events: UnboundedSender<RunEvent>,
+    ) -> Result<Option<Ending>, Failed> {
+        if self.row.lost >= MOST_ATTEMPTS {
+            let message = format!("the run was given up after its worker was lost {} times", self.row.lost);
+            return Err(Failed::new("RunAbandoned", message));
+        }
+        if self.control.stopped().is_some() {
+            return Ok(None);
+        }
+        let request = request?;
+        let mut steps = plan(&request, self.graph, &self.thread).await?.into_iter().peekable();
+        while let Some(step) = steps.next() {
+            let run = self.step(&request, step, events.clone()).await?;
+            // Another step answers what this one asks.
+            if steps.peek().is_none() || !matches!(run.status, Status::Interrupted { .. }) {
+                return Ok(ended(&run));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn step(
+        &self,
+        request: &Request<'_>,
+        step: Step,
+        events: UnboundedSender<RunEvent>,
+    ) -> Result<superstep_core::run::Run<AnyState>, Failed> {
+        let lease = Lease::new().ttl(self.worker.options.lease).wait(LEASE_WAIT);
+        let asked = request.options(step.request(&self.thread).await?);
+        let asked = asked
+            .lease(lease.holder(&self.worker.options.owner))
+            .cancel_on(self.control.cancel.clone())
+            .drain_on(self.control.drain.clone())
+            .include(View::Updates)
+            .observe(move |event: &RunEvent| {
+                if !matches!(event.kind, EventKind::Values { .. }) {
+                    // The receiver ends with the attempt.
+                    drop(events.send(event.clone()));
+                }
+            });
+        let mut running = Running(tokio::spawn(asked.into_future()));
+        match (&mut running.0).await {
+            Ok(run) => Ok(run?),
+            Err(error) => Err(Failed::new("InternalError", format!("the run's task failed: {error}"))),
+        }
+    }
+
+    /// Returns the end of the attempt; `None` if there is nothing to store.
+    async fn ending(
+        &self,
+        outcome: Result<Option<Ending>, Failed>,
+        before: Option<Before>,
+        report: Option<&ErrorReport>,
+    ) -> Option<Ending> {
+        let stopped = self.control.stopped();
+        if stopped == Some(Stop::Lost) {
+            return None;
+        }
+        if stopped == Some(Stop::Rollback) {
+            return Some(match roll_back(self.graph, &self.thread, self.row, before).await {
+                Ok(thread) => Ending::RolledBack { thread },
+                Err(error) => Failed::from(error).ending(),
+            });
+        }
+        match outcome {
+            Ok(Some(ending)) => Some(ending),
+            Ok(None) if stopped == Some(Stop::Interrupt) => {
+                let thread = resting(&self.thread).await.unwrap_or(ThreadStatus::Interrupted);
+                Some(Ending::Ended { status: RunStatus::Interrupted, thread, error: None })
+            }
+            Ok(None) => Some(Ending::GivenBack),
+            Err(failed) if failed.is_elsewhere() => Some(Ending::GivenBack),
+            Err(failed) => Some(failed.of_task(report).ending()),
+        }
+    }
+
+    async fn finish(&self, ending: Ending) -> Result<bool, StoreError> {
+        let Worker { records, clock, .. } = self.worker;
+        let mut tries = 1;
+        loop {
+            let stored =
+                records.finish_run(&self.row.id, self.row.attempt, ending.clone(), clock.now_ms()).await;
+            match stored {
+                Err(error) if tries < TRIES => {
+                    tracing::warn!(%error, run = self.row.id, "the end of a run could not be stored");
+                    tries += 1;
+                    tokio::time::sleep(REQUESTS).await;
+                }
+                stored => return stored,
+            }
+        }
+    }
+
+    /// Returns the last entry of the run; `None` if it has not ended.
+    fn last_entry(&self, ending: Ending) -> Option<Logged> {
+        match ending {
+            Ending::Ended { status, thread, error } => {
+                Some(Logged::Ended { status, thread, error: error.and_then(|error| error.decode().ok()) })
+            }
+            Ending::RolledBack { thread } => {
+                Some(Logged::Ended { status: RunStatus::Interrupted, thread, error: None })
+            }
+            Ending::GivenBack => None,
+        }
+    }
+}

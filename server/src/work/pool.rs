@@ -1,0 +1,172 @@
+//! The pool of workers of a process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use superstep_core::checkpoint::StoreError;
+use superstep_core::records::{Records, RunClaim, RunRow};
+use superstep_core::run::CancellationToken;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use super::control::Control;
+use super::drive::drive;
+use crate::log::Hub;
+use crate::service::{Clock, Graphs};
+
+/// The interval in which the queue is read without a notification.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Settings of the workers.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkOptions {
+    /// The maximum number of runs at the same time.
+    pub(crate) runs: usize,
+    /// The time after which a run counts as abandoned whose worker does not extend its claim.
+    pub(crate) lease: Duration,
+    /// The name of this process, for people.
+    pub(crate) owner: String,
+    /// The time for which stored events are kept after the end of their run.
+    pub(crate) events_kept: Duration,
+}
+
+impl Default for WorkOptions {
+    fn default() -> Self {
+        Self {
+            runs: 64,
+            lease: Duration::from_secs(10),
+            owner: format!("process {}", std::process::id()),
+            events_kept: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
+/// The workers of a process, and what they share.
+pub(crate) struct Worker {
+    pub(super) records: Arc<dyn Records>,
+    pub(super) graphs: Arc<Graphs>,
+    pub(super) hub: Hub,
+    pub(super) clock: Clock,
+    pub(super) options: WorkOptions,
+    running: Mutex<HashMap<String, Arc<Control>>>,
+    wake: Notify,
+    /// Cancelled when no more runs are claimed.
+    closed: CancellationToken,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        records: Arc<dyn Records>,
+        graphs: Arc<Graphs>,
+        hub: Hub,
+        clock: Clock,
+        options: WorkOptions,
+    ) -> Self {
+        let (running, wake, closed) = (Mutex::default(), Notify::new(), CancellationToken::new());
+        Self { records, graphs, hub, clock, options, running, wake, closed }
+    }
+
+    /// Reads the queue again, because it has changed.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Returns the controls of a run that this process drives.
+    pub(crate) fn control(&self, run: &str) -> Option<Arc<Control>> {
+        self.running().get(run).cloned()
+    }
+
+    /// Returns the controls of all runs that this process drives.
+    pub(crate) fn controls(&self) -> Vec<Arc<Control>> {
+        self.running().values().cloned().collect()
+    }
+
+    /// Claims no more runs. [`work`](Self::work) returns when the claimed ones have ended.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Claims runs and drives them, until the pool is closed and its runs have ended.
+    pub(crate) async fn work(self: Arc<Self>) {
+        let mut runs = JoinSet::new();
+        while !self.closed.is_cancelled() {
+            while runs.len() < self.options.runs {
+                match self.claim().await {
+                    Ok(Some(run)) => {
+                        runs.spawn(Arc::clone(&self).driven(run));
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::error!(%error, "the queue of runs cannot be read");
+                        break;
+                    }
+                }
+            }
+            tokio::select! {
+                () = self.closed.cancelled() => {}
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(POLL) => {}
+                Some(ended) = runs.join_next() => report(ended),
+            }
+        }
+        while let Some(ended) = runs.join_next().await {
+            report(ended);
+        }
+    }
+
+    async fn claim(&self) -> Result<Option<RunRow>, StoreError> {
+        if self.closed.is_cancelled() {
+            return Ok(None);
+        }
+        let owner = self.options.owner.clone();
+        let claim = RunClaim { owner, graphs: self.graphs.names(), until_ms: self.until_ms() };
+        self.records.claim_run(&claim, self.clock.now_ms()).await
+    }
+
+    /// Returns the time until which a claim that is made or extended now holds.
+    pub(super) fn until_ms(&self) -> u64 {
+        self.clock.now_ms().saturating_add(millis(self.options.lease))
+    }
+
+    async fn driven(self: Arc<Self>, run: RunRow) {
+        let control = Arc::new(Control::default());
+        self.running().insert(run.id.clone(), Arc::clone(&control));
+        let guard = Listed { worker: Arc::clone(&self), run: run.id.clone() };
+        if self.closed.is_cancelled() {
+            control.drain();
+        }
+        if let Err(error) = drive(&self, &run, &control).await {
+            tracing::error!(run = run.id, %error, "the end of a run could not be stored; it is tried again");
+        }
+        drop(guard);
+        self.hub.wake(&run.thread);
+        self.wake();
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Control>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes a run from the list when its task ends, also by a panic.
+struct Listed {
+    worker: Arc<Worker>,
+    run: String,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.worker.running().remove(&self.run);
+    }
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a worker failed; its run is claimed again");
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
