@@ -202,7 +202,7 @@ impl Records for Rows {
     }
 
     async fn create_run(&self, mut run: RunRow) -> Result<Admitted, StoreError> {
-        self.own.lock().unwrap().insert(run.id.clone());
+        self.own.lock().expect("no other thread panicked").insert(run.id.clone());
         match (self.defect, run.multitask) {
             (Defect::BusyThreadsAdmit, Multitask::Reject)
             | (Defect::InterruptsWait, Multitask::Interrupt) => {
@@ -221,7 +221,8 @@ impl Records for Rows {
     }
 
     async fn run(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
-        let is_seen = !self.has(Defect::RunsAreVolatile) || self.own.lock().unwrap().contains(id);
+        let is_seen = !self.has(Defect::RunsAreVolatile)
+            || self.own.lock().expect("no other thread panicked").contains(id);
         Ok(self.inner.run(id).await?.filter(|_| is_seen))
     }
 
@@ -243,7 +244,7 @@ impl Records for Rows {
         if !self.has(Defect::ClaimedTwice) {
             return Ok(claimed);
         }
-        let mut last = self.claimed.lock().unwrap();
+        let mut last = self.claimed.lock().expect("no other thread panicked");
         Ok(match claimed {
             Some(run) => last.insert(run).clone().into(),
             None => last.take(),
