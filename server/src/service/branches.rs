@@ -37,7 +37,9 @@ impl Branches {
     pub(super) async fn next(&mut self) -> Result<Option<Summary>, StoreError> {
         loop {
             for walk in &mut self.walks {
-                if let (true, Some(from)) = (walk.read.is_empty(), walk.next.take()) {
+                if walk.read.is_empty()
+                    && let Some(from) = walk.next.take()
+                {
                     walk.read = self.saver.history(&self.thread, from, PAGE).await?.into();
                     walk.next = walk.read.back().and_then(|last| last.parent).map(At::Id);
                 }

@@ -124,3 +124,18 @@ async fn an_update_as_a_node_replaces_the_next_tasks() {
         "no run is active"
     );
 }
+
+#[tokio::test]
+async fn a_history_has_as_many_states_as_were_asked_for() {
+    let saver = recorded::saver();
+    let mut g = StateGraph::<Words>::new("long");
+    let node = g.node("adds", || async { Words::update().words(["more"]) });
+    g.edge(START, node);
+    g.edge(node, END);
+    let graph = g.compile().unwrap().shared_checkpointer(saver);
+    for _ in 0..70 {
+        graph.thread("long").run(Words::update().words(["in"])).await.unwrap();
+    }
+    let service = started(graph.erased());
+    assert_eq!(service.test_history("long").await.len(), 100);
+}
