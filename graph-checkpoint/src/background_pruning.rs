@@ -9,12 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use superstep_core::checkpoint::StoreError;
+use superstep_core::id::ThreadId;
 
 use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::error::FileError;
 use crate::file::File;
-use crate::maintenance::{Collected, MaintenanceError, Pruned, Retained, retention_pass};
+use crate::maintenance::{Collected, MaintenanceError, Pruned, Retained, Retention, retention_pass};
 use crate::saver::SqliteSaver;
 
 impl SqliteSaver {
@@ -35,11 +36,43 @@ impl SqliteSaver {
         }
     }
 
+    /// Prunes these threads to their latest checkpoints now, and collects.
+    pub(crate) async fn prune_to_latest(&self, threads: &[ThreadId]) -> Result<(), StoreError> {
+        let mut file = self.file().clone();
+        if !is_shared(&file) {
+            return Err(StoreError::NoPruning);
+        }
+        // A retention of no thread in particular would be one of all.
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let latest = Retention::new().keep_last(1);
+        file.options.retention = threads.iter().cloned().fold(latest, Retention::only).into();
+        let pass = move || retention_pass::pass(&file, &mut None, || false);
+        let passed = match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn_blocking(pass).await.map_err(|error| StoreError::Io(Box::new(error)))?
+            }
+            Err(_) => pass(),
+        };
+        match passed {
+            Ok(_) => Ok(()),
+            Err(MaintenanceError::Store(error)) => Err(error),
+            Err(MaintenanceError::Busy(_)) => Err(StoreError::Busy),
+            Err(error) => Err(StoreError::Io(Box::new(error))),
+        }
+    }
+
     /// Returns the work of the background pruning so far; `None` if the saver prunes nothing.
     #[must_use]
     pub fn retained(&self) -> Option<Retained> {
         self.pruner().map(BackgroundPruner::done)
     }
+}
+
+/// Returns `true` if another connection may write to the file.
+fn is_shared(file: &File) -> bool {
+    file.path.is_some() && file.options.durability != Durability::Exit
 }
 
 /// The background pruning of older checkpoints of a file.
@@ -70,8 +103,7 @@ impl BackgroundPruner {
     /// may write to the file.
     pub(crate) fn start(file: &File) -> Result<Option<Self>, StoreError> {
         let options = &file.options;
-        let is_shared = file.path.is_some() && options.durability != Durability::Exit;
-        if options.retention.keeps_all() || !is_shared {
+        if options.retention.keeps_all() || !is_shared(file) {
             return Ok(None);
         }
         let shared = Arc::new(Shared {

@@ -153,6 +153,10 @@ impl Checkpointer for SqliteSaver {
         deleted
     }
 
+    async fn keep_latest(&self, threads: &[ThreadId]) -> Result<(), StoreError> {
+        self.prune_to_latest(threads).await
+    }
+
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
         self.request(move |turn| turn.lease(&request)).await
     }

@@ -107,6 +107,7 @@ calls! {
     name(thread: &ThreadId, naming: Naming) -> ();
     fork(from: &ThreadId, at: CheckpointId, to: &ThreadId) -> ();
     delete(graph: &NodeName, thread: &ThreadId) -> ();
+    keep_latest(threads: &[ThreadId]) -> ();
     lease(request: LeaseRequest) -> LeaseReply;
     watch(watch: Watch) -> Mark;
 }

@@ -142,6 +142,18 @@ pub trait Checkpointer: Any + Send + Sync {
     /// Returns [`StoreError::WrongGraph`].
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError>;
 
+    /// Deletes the checkpoints of these threads but the latest one of each thread and branch, named ones, and those
+    /// where branches begin. What is left keeps its values and continues; the past of the others is gone. Threads that
+    /// do not exist are skipped.
+    ///
+    /// A saver may leave this out. This method then returns an error.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NoPruning`].
+    async fn keep_latest(&self, _threads: &[ThreadId]) -> Result<(), StoreError> {
+        Err(StoreError::NoPruning)
+    }
+
     /// Acquires, renews, releases or breaks the lease of a thread, as [`LeaseRequest`] describes.
     ///
     /// A saver may leave out leases. This method then returns an error, and the other methods about leases are never

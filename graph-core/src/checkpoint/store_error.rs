@@ -121,6 +121,9 @@ pub enum StoreError {
     /// The store does not support leases. Run without one, or use a saver that supports them.
     #[error("the checkpointer keeps no leases")]
     NoLeases,
+    /// The store does not prune threads. Delete them, or use a saver that prunes, such as `SqliteSaver` with a file.
+    #[error("the checkpointer does not prune threads: delete them instead")]
+    NoPruning,
     /// Other programs blocked writes to the store for longer than the saver waits: with SQLite, its `busy_limit`.
     /// Nothing was stored. Try again; if the error occurs again, look for a program that holds a transaction open.
     #[error("other programs kept the store busy for too long: try again, or let the saver wait longer")]

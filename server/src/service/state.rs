@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use superstep_core::checkpoint::Source;
 use superstep_core::graph::EveryNode;
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::node::JsonOutcome;
@@ -69,6 +70,9 @@ impl Service {
             && let Some(summary) = branches.next().await?
         {
             successors.note(&summary);
+            if summary.source == Source::Pruned {
+                continue;
+            }
             if skips.is_some() {
                 let id = original(&summary.metadata).flatten().unwrap_or(summary.id);
                 skips = skips.filter(|before| *before != id && *before != summary.id);

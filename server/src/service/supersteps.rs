@@ -1,9 +1,9 @@
 //! New threads with a given past, and threads that keep only their latest checkpoint.
 
 use serde_json::{Map, Value};
+use superstep_core::checkpoint::StoreError;
 use superstep_core::node::JsonOutcome;
 use superstep_core::records::{ThreadChange, ThreadRow};
-use superstep_core::run::ThreadError;
 
 use super::{Service, new_id};
 use crate::wire::state_request::{StateUpdate, Superstep};
@@ -55,13 +55,13 @@ impl Service {
         self.rested(&thread).await
     }
 
-    /// Deletes the checkpoints of a thread but the latest: a fork at the latest one takes its place.
-    pub(super) async fn keep_latest(&self, row: &ThreadRow) -> Result<(), Failure> {
-        let Some(graph) = self.graph_of(row)? else { return Ok(()) };
-        match graph.thread(row.id.clone()).head().await {
-            Ok(_) => Err(Failure::new(501, "the store prunes by its own retention; see `superstep prune`")),
-            Err(ThreadError::NeverRan(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+    /// Deletes the checkpoints of threads but their latest ones.
+    pub(super) async fn keep_latest(&self, rows: &[ThreadRow]) -> Result<(), Failure> {
+        let Some(saver) = self.0.graphs.iter().find_map(|graph| graph.saver()) else { return Ok(()) };
+        let threads: Vec<_> = rows.iter().map(|row| row.id.clone()).collect();
+        saver.keep_latest(&threads).await.map_err(|error| match error {
+            StoreError::NoPruning => Failure::invalid(format!("keep_latest is not supported: {error}")),
+            error => error.into(),
+        })
     }
 }

@@ -264,20 +264,23 @@ impl Service {
 
     /// Deletes threads, or all of their checkpoints but the latest. Returns the number of threads.
     pub(crate) async fn prune_threads(&self, scope: &Scope, request: Prune) -> Result<u64, Failure> {
-        let mut pruned = 0;
+        let mut rows = Vec::new();
         for id in &request.threads {
-            let row = match self.thread_row(scope, id).await {
-                Ok(row) => row,
-                Err(failure) if failure.status == 404 => continue,
+            match self.thread_row(scope, id).await {
+                Ok(row) => rows.push(row),
+                Err(failure) if failure.status == 404 => {}
                 Err(failure) => return Err(failure),
-            };
-            match request.strategy {
-                ExpiryStrategy::Delete => self.remove(&row).await?,
-                ExpiryStrategy::KeepLatest => self.keep_latest(&row).await?,
             }
-            pruned += 1;
         }
-        Ok(pruned)
+        match request.strategy {
+            ExpiryStrategy::Delete => {
+                for row in &rows {
+                    self.remove(row).await?;
+                }
+            }
+            ExpiryStrategy::KeepLatest => self.keep_latest(&rows).await?,
+        }
+        Ok(rows.len() as u64)
     }
 }
 

@@ -110,7 +110,7 @@ impl Service {
             match row.expiry.map(|expiry| expiry.strategy) {
                 Some(ExpiryStrategy::KeepLatest) => {
                     let change = ThreadChange { expiry: Some(None), ..ThreadChange::default() };
-                    if let Err(failure) = self.keep_latest(&row).await {
+                    if let Err(failure) = self.keep_latest(std::slice::from_ref(&row)).await {
                         tracing::warn!(%failure, thread = %row.id, "an expired thread keeps its checkpoints");
                     }
                     self.0.records.change_thread(&row.id, change, now).await?;

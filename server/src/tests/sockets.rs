@@ -62,8 +62,9 @@ async fn slow_and_silent_clients_are_closed_and_keep_no_other_waiting() {
     const SLOW: usize = 20;
     const SILENT: usize = 8;
     let (address, _server) = started(server().limits(|limits| {
-        limits.head_time = Duration::from_millis(300);
-        limits.read_time = Duration::from_millis(300);
+        // Long enough for the well-behaved client on a machine that is busy.
+        limits.head_time = Duration::from_secs(2);
+        limits.read_time = Duration::from_secs(1);
     }))
     .await;
     let post = |path: &str, body: &str| {
@@ -116,10 +117,11 @@ async fn slow_and_silent_clients_are_closed_and_keep_no_other_waiting() {
     let served = async {
         loop {
             assert!(sent(ok.clone()).await.starts_with("HTTP/1.1 200 "));
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let closed = async { while hostile.join_next().await.is_some() {} };
-    let limit = tokio::time::sleep(Duration::from_secs(20));
+    let limit = tokio::time::sleep(Duration::from_secs(180));
     tokio::select! {
         () = served => {}
         () = closed => {}

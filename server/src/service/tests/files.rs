@@ -4,6 +4,7 @@ use superstep_checkpoint::SqliteSaver;
 use superstep_core::records::CancelAction;
 
 use super::*;
+use crate::wire::thread::Prune;
 
 /// Opens servers on the file, each with a saver of its own.
 async fn rig(file: &std::path::Path) -> Rig {
@@ -37,4 +38,36 @@ async fn a_run_in_a_file_is_rolled_back_by_another_process_and_streamed_after_a_
     let cut = frames.len() / 2;
     let rest = all_frames(&again, &first, Resume::After(number(&frames[cut]))).await;
     assert_eq!(rest, frames[cut + 1..]);
+}
+
+#[tokio::test]
+async fn a_thread_is_pruned_to_its_latest_state_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = rig(&folder.path().join("runs.db")).await;
+    let service = rig.service();
+    let (thread, other) = (service.test_thread().await, service.test_thread().await);
+    rig.gate.add_permits(3);
+    for thread in [&thread, &other] {
+        let body = json!({ "assistant_id": "holds", "input": { "words": ["in"] } });
+        let run = service.test_run(thread, body).await.unwrap();
+        service.join(&scope(), &run).await.unwrap();
+    }
+    let (state, whole) = (service.test_state(&thread).await, service.test_history(&other).await);
+    let prune = json!({ "thread_ids": [thread, "nowhere"], "strategy": "keep_latest" });
+    assert_eq!(service.prune_threads(&scope(), Prune::read(&prune).unwrap()).await.unwrap(), 1);
+    assert_eq!(service.test_state(&thread).await["values"], state["values"]);
+    let history = service.test_history(&thread).await;
+    assert_eq!(history.iter().map(|state| &state["next"]).collect::<Vec<_>>(), [&json!([])]);
+    assert_eq!(service.test_history(&other).await, whole);
+    let body = json!({ "assistant_id": "holds", "input": { "words": ["more"] } });
+    let run = service.test_run(&thread, body).await.unwrap();
+    assert_eq!(service.join(&scope(), &run).await.unwrap()["words"][0], json!("in"));
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_prune_says_so() {
+    let service = Rig::new().service();
+    let prune = json!({ "thread_ids": [service.test_thread().await], "strategy": "keep_latest" });
+    let refused = service.prune_threads(&scope(), Prune::read(&prune).unwrap()).await.unwrap_err();
+    assert_eq!((refused.status, refused.detail.contains("keep_latest")), (422, true));
 }

@@ -134,7 +134,8 @@ async fn a_history_has_as_many_states_as_were_asked_for() {
     g.edge(node, END);
     let graph = g.compile().unwrap().shared_checkpointer(saver);
     for _ in 0..70 {
-        graph.thread("long").run(Words::update().words(["in"])).await.unwrap();
+        let run = graph.thread("long").run(Words::update().words(["in"])).await.unwrap();
+        run.finished().unwrap();
     }
     let service = started(graph.erased());
     assert_eq!(service.test_history("long").await.len(), 100);
