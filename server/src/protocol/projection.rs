@@ -112,14 +112,15 @@ impl Protocol {
         out.push(Channel::Values, "values", message::compact(&values));
     }
 
+    /// Adds a checkpoint and its state. Clients take the checkpoint for that of the next state.
     fn checkpoint(&mut self, event: &RunEvent, view: Option<&CheckpointView>, out: &mut Out<'_>) {
         let EventKind::CheckpointSaved { id, step, source, .. } = &event.kind else { return };
-        if view.is_some_and(|view| view.metadata.source != "input") {
-            self.values(event, view, out);
-        }
         let parent = view.and_then(|view| view.parent_config.as_ref()).map(|parent| &parent.checkpoint_id);
         let named = json!({ "id": id.to_string(), "parent_id": parent, "step": step, "source": source });
         out.push(Channel::Checkpoints, "checkpoints", named);
+        if view.is_some_and(|view| view.metadata.source != "input") {
+            self.values(event, view, out);
+        }
     }
 
     /// Tells questions, each once: in the namespace of the graph whose node asks.

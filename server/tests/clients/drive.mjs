@@ -158,6 +158,40 @@ scenario("@langchain/react: messages, values, a question, an answer", async () =
   chat.unmount();
 });
 
+scenario("@langchain/react: a message is edited on a fork", async () => {
+  const chat = mount(() => {
+    const stream = protocol.useStream({ apiUrl: url, assistantId: "agent" });
+    return { ...stream, metadata: protocol.useMessageMetadata(stream, stream.messages[0]?.id) };
+  });
+  const isDone = (text) => !chat.now.isLoading && chat.now.messages[0]?.content === text && chat.now.values.log?.at(-1) === "finish";
+  await until("the hook is ready", () => chat.now);
+  chat.now.submit(hi);
+  await until("the run has ended", () => isDone("hi"));
+  const base = await until("the message has a checkpoint", () => chat.now.metadata?.parentCheckpointId);
+  chat.now.submit({ messages: [{ type: "human", content: "edited" }] }, { forkFrom: base });
+  await until("the branch has run", () => isDone("edited") && chat.now.messages.length === 2);
+  const history = await new sdk1.Client({ apiUrl: url, apiKey: null }).threads.getHistory(chat.now.threadId, { checkpoint: { checkpoint_id: base } });
+  assert.equal(history[0].checkpoint.checkpoint_id, base);
+  chat.unmount();
+});
+
+scenario("the thread protocol: output, values and messages of a run, and a question", async () => {
+  const thread = new sdk1.Client({ apiUrl: url, apiKey: null }).threads.stream({ assistantId: "agent" });
+  const [output, values, messages] = [thread.output, thread.values, collect(thread.messages)];
+  await thread.run.start({ input: hi });
+  assert.deepEqual((await output).log, ["plan", "talk", "finish"]);
+  assert.deepEqual(await values, await output);
+  await thread.close();
+  assert.deepEqual(await Promise.all((await messages).map((message) => message.text)), ["hello from fake model"]);
+  const asking = new sdk1.Client({ apiUrl: url, apiKey: null }).threads.stream({ assistantId: "agent" });
+  await asking.run.start({ input: { ...hi, ask: true } });
+  const [question] = await until("the question is asked", () => asking.interrupts.length && asking.interrupts);
+  assert.equal(question.payload.question, "approve?");
+  await asking.input.respond({ interrupt_id: question.interruptId, namespace: question.namespace, response: "yes" });
+  assert.ok((await asking.output).log.includes("approved:yes"));
+  await asking.close();
+});
+
 let failed = 0;
 for (const [name, test] of scenarios) {
   if (process.argv[3] && !name.includes(process.argv[3])) continue;

@@ -49,6 +49,21 @@ async fn a_message_begins_grows_and_ends() {
     assert_eq!(values[1]["id"], frames[3].data["params"]["data"]["id"]);
 }
 
+/// `@langchain/react` forks at the parent of the checkpoint that it was told of last before a state.
+#[tokio::test]
+async fn a_checkpoint_is_told_before_its_state() {
+    let mut log = Recorded::of(agent(saver(), store()).unwrap());
+    log.run(hi(false)).await;
+    let mut protocol = Protocol::new(filter(json!({ "channels": ["values", "checkpoints"] })));
+    let frames = frames(&mut protocol, &log.log);
+    let mut expected = vec!["checkpoints"];
+    expected.extend(["checkpoints", "values"].repeat(4));
+    assert_eq!(told(&frames), expected);
+    let ids: Vec<&Value> = frames.iter().filter_map(|frame| frame.data["params"]["data"].get("id")).collect();
+    let first = frames.iter().position(|frame| frame.event == "values").unwrap();
+    assert_eq!(&frames[first - 1].data["params"]["data"]["parent_id"], ids[0], "the state before the message");
+}
+
 #[tokio::test]
 async fn a_question_is_requested_once_with_payload_and_value() {
     let mut log = Recorded::of(fanout(saver(), store()).unwrap());
