@@ -167,28 +167,35 @@ scenario("@langchain/react: a message is edited on a fork", async () => {
   await until("the hook is ready", () => chat.now);
   chat.now.submit(hi);
   await until("the run has ended", () => isDone("hi"));
-  const base = await until("the message has a checkpoint", () => chat.now.metadata?.parentCheckpointId);
-  chat.now.submit({ messages: [{ type: "human", content: "edited" }] }, { forkFrom: base });
-  await until("the branch has run", () => isDone("edited") && chat.now.messages.length === 2);
-  const history = await new sdk1.Client({ apiUrl: url, apiKey: null }).threads.getHistory(chat.now.threadId, { checkpoint: { checkpoint_id: base } });
-  assert.equal(history[0].checkpoint.checkpoint_id, base);
+  const { threads } = new sdk1.Client({ apiUrl: url, apiKey: null });
+  const history = await threads.getHistory(chat.now.threadId);
+  // The hook has the parent of the latest state with the message.
+  await until("the message has a checkpoint", () => chat.now.metadata?.parentCheckpointId === history[1].checkpoint.checkpoint_id);
+  const before = history.findLast((state) => state.values.messages?.length).parent_checkpoint;
+  chat.now.submit({ messages: [{ type: "human", content: "edited" }] }, { forkFrom: before.checkpoint_id });
+  await until("the branch has run", () => isDone("edited"));
+  assert.equal(chat.now.messages.length, 2);
+  const { values } = await threads.getState(chat.now.threadId);
+  assert.deepEqual(texts(values.messages), ["edited", "hello from fake model"]);
   chat.unmount();
 });
 
 scenario("the thread protocol: output, values and messages of a run, and a question", async () => {
-  const thread = new sdk1.Client({ apiUrl: url, apiKey: null }).threads.stream({ assistantId: "agent" });
+  const client = new sdk1.Client({ apiUrl: url, apiKey: null });
+  const thread = client.threads.stream({ assistantId: "agent" });
   const [output, values, messages] = [thread.output, thread.values, collect(thread.messages)];
   await thread.run.start({ input: hi });
   assert.deepEqual((await output).log, ["plan", "talk", "finish"]);
   assert.deepEqual(await values, await output);
-  await thread.close();
   assert.deepEqual(await Promise.all((await messages).map((message) => message.text)), ["hello from fake model"]);
-  const asking = new sdk1.Client({ apiUrl: url, apiKey: null }).threads.stream({ assistantId: "agent" });
+  await thread.close();
+  const asking = client.threads.stream({ assistantId: "agent" });
   await asking.run.start({ input: { ...hi, ask: true } });
-  const [question] = await until("the question is asked", () => asking.interrupts.length && asking.interrupts);
+  const question = await until("the question is asked", () => asking.interrupts[0]);
   assert.equal(question.payload.question, "approve?");
   await asking.input.respond({ interrupt_id: question.interruptId, namespace: question.namespace, response: "yes" });
-  assert.ok((await asking.output).log.includes("approved:yes"));
+  const [run] = await client.runs.list(asking.threadId);
+  assert.ok((await client.runs.join(asking.threadId, run.run_id)).log.includes("approved:yes"));
   await asking.close();
 });
 
