@@ -179,4 +179,33 @@ mod tests {
         let schemas = document["components"]["schemas"].as_object().unwrap();
         assert_eq!(used, schemas.keys().cloned().collect());
     }
+
+    /// Returns the endpoints in the first column of the table of `docs/serving.md`: methods and a path.
+    fn documented() -> Option<BTreeSet<(String, String)>> {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/serving.md");
+        // A package outside of the workspace has no documentation.
+        let page = std::fs::read_to_string(page).ok()?;
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        let endpoints = rows.filter_map(|(endpoint, _)| endpoint.rsplit_once(' '));
+        let endpoints = endpoints.filter(|(_, path)| path.starts_with('/'));
+        Some(
+            endpoints
+                .flat_map(|(methods, path)| {
+                    methods.split(' ').map(move |method| (path.to_owned(), method.to_owned()))
+                })
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn the_table_of_the_documentation_has_every_endpoint_and_nothing_else() {
+        let Some(documented) = documented() else { return };
+        let table: BTreeSet<_> = endpoints()
+            .iter()
+            .map(|endpoint| (endpoint.path.to_owned(), endpoint.method.to_uppercase()))
+            .collect();
+        let missing: Vec<_> = table.difference(&documented).collect();
+        let unknown: Vec<_> = documented.difference(&table).collect();
+        assert!(missing.is_empty() && unknown.is_empty(), "missing: {missing:?}; unknown: {unknown:?}");
+    }
 }

@@ -15,10 +15,10 @@ use superstep_core::state::Json;
 use super::shown;
 use super::state::{checkpoint_id, thread_id};
 use super::{Scope, Service, new_id};
-use crate::wire::request::{Kwargs, Nodes, RunCreate};
+use crate::wire::request::{Action, Kwargs, Nodes, RunCreate};
 use crate::wire::run::{CancelMany, RunSearch, failed, run};
 use crate::wire::select::select;
-use crate::wire::{Failure, ids};
+use crate::wire::{Failure, ids, values};
 use crate::work::{ASKED, RUN_ID, Stop, by_id};
 
 /// The time for which the thread of a run on a temporary one is kept after the run, in minutes, so that waiting
@@ -50,6 +50,9 @@ impl Service {
         let assistant = self.assistant_row(scope, &request.assistant).await.map_err(missing)?;
         let graph = self.graph(assistant.graph.as_str())?;
         check_nodes(graph, &request.kwargs)?;
+        if let Action::Input(input) = request.kwargs.action() {
+            graph.check_input(&values::incoming(input, &graph.description().schema, ""))?;
+        }
         let row = self.thread_for(scope, thread, &request).await.map_err(missing)?;
         if let Some(other) = row.graph.as_ref().filter(|other| *other != graph.name()) {
             let detail =

@@ -2,6 +2,7 @@
 
 mod canary;
 mod contract;
+mod errors;
 mod flow;
 mod fuzz;
 mod guard;

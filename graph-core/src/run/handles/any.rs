@@ -83,6 +83,18 @@ impl<S, C> Graph<S, C> {
     }
 }
 
+impl<C> Graph<AnyState, C> {
+    /// Checks that an input fits the graph, without a run.
+    ///
+    /// # Errors
+    /// Returns the error with which a run on this input would fail: [`Misfit`](ThreadError::Misfit), with the field and
+    /// the nearest name.
+    pub fn check_input(&self, input: &Value) -> Result<(), ThreadError> {
+        let update = AnyState::write(input.clone(), self.initial(), self.runtime().read_input);
+        update.map(drop).map_err(|misfit| ThreadError::misfit("the input", misfit))
+    }
+}
+
 impl Thread<AnyState> {
     /// Edits the thread as if the node with this stored name had run and returned `outcome`. A node that decides
     /// takes the case that the outcome names, with its items as the payload.

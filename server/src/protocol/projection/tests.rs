@@ -61,7 +61,11 @@ async fn a_checkpoint_is_told_before_its_state() {
     assert_eq!(told(&frames), expected);
     let ids: Vec<&Value> = frames.iter().filter_map(|frame| frame.data["params"]["data"].get("id")).collect();
     let first = frames.iter().position(|frame| frame.event == "values").unwrap();
-    assert_eq!(&frames[first - 1].data["params"]["data"]["parent_id"], ids[0], "the state before the message");
+    assert_eq!(
+        &frames[first - 1].data["params"]["data"]["parent_id"],
+        ids[0],
+        "the state before the message"
+    );
 }
 
 #[tokio::test]
