@@ -21,24 +21,26 @@
 extern crate superstep_core as superstep;
 
 mod api;
+mod clock;
 mod command_line;
 mod counts;
+mod graphs;
 mod guard;
 pub(crate) mod legacy;
 mod listen;
 pub(crate) mod log;
-mod openapi;
 pub(crate) mod protocol;
+mod scope;
 mod serve;
 pub(crate) mod service;
 pub(crate) mod wire;
 pub(crate) mod work;
 
 pub use axum;
+pub use graphs::GraphsError;
 pub use guard::{Access, Action, Auth, AuthError, Filter, Identity, Limits, Resource, Token, TokenError};
 pub use listen::Listening;
 pub use serve::{ServeError, Server, Workers, serve};
-pub use service::GraphsError;
 
 #[cfg(test)]
 mod tests;

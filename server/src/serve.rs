@@ -86,7 +86,7 @@ pub struct Server {
 pub enum ServeError {
     /// The graphs cannot be served together.
     #[error(transparent)]
-    Graphs(#[from] crate::service::GraphsError),
+    Graphs(#[from] crate::graphs::GraphsError),
     /// The address cannot be used.
     #[error("the server cannot listen at {address}: {error}{hint}", hint = hint(.error))]
     Address {

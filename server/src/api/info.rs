@@ -10,8 +10,8 @@ use serde_json::json;
 use super::App;
 use super::call::{Call, Reply, ok};
 use super::endpoint::{Endpoint, Gives, get};
+use super::openapi;
 use crate::counts::Levels;
-use crate::openapi;
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4";
 

@@ -7,6 +7,7 @@ mod call;
 mod crons;
 mod endpoint;
 mod info;
+pub(crate) mod openapi;
 mod protocol;
 mod runs;
 mod socket;

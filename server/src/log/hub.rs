@@ -11,7 +11,7 @@ use superstep_core::records::{Records, RunRow};
 use tokio::sync::Notify;
 
 use super::entry::LogEntry;
-use crate::service::Clock;
+use crate::clock::Clock;
 
 /// The number of entries that a ring keeps.
 const RING: usize = 1_024;

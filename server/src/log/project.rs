@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::entry::{Frame, LogEntry, Logged, Projection};
 use super::subscription::{Received, Subscription};
-use crate::service::{Graphs, Scope};
+use crate::graphs::Graphs;
+use crate::scope::Scope;
 
 /// The number of checkpoints that are kept for other subscriptions.
 const CACHED: usize = 256;

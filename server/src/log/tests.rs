@@ -15,7 +15,7 @@ use superstep_core::state::Json;
 
 use super::subscription::Received;
 use super::{Attempt, Hub, Logged, Subscription};
-use crate::service::Clock;
+use crate::clock::Clock;
 
 /// A run of a generated log.
 #[derive(Clone, Debug)]

@@ -5,12 +5,9 @@
 mod assistants;
 mod below;
 mod branches;
-mod clock;
 mod commands;
 mod crons;
-mod error;
 mod failure;
-mod graphs;
 mod items;
 mod runs;
 mod schedule;
@@ -23,52 +20,23 @@ mod tests;
 mod threads;
 mod upkeep;
 
-pub(crate) use clock::Clock;
-pub use error::GraphsError;
-pub(crate) use graphs::Graphs;
 pub(crate) use streams::{Resume, ThreadMode};
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Map, Value};
-use superstep_core::records::{Records, contains};
+use superstep_core::records::Records;
 use superstep_core::run::{AnyGraph, CancellationToken};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+pub(crate) use crate::clock::Clock;
+use crate::graphs::{Graphs, GraphsError};
 use crate::log::{Hub, Views};
+pub(crate) use crate::scope::Scope;
 use crate::wire::Failure;
 use crate::work::{WorkOptions, Worker};
-
-/// The part of the objects that a client may use. The default is all of them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Scope {
-    /// Entries for the metadata of what is created.
-    pub(crate) stamp: Map<String, Value>,
-    /// Entries that the metadata of what is read contains.
-    pub(crate) filter: Map<String, Value>,
-}
-
-impl Scope {
-    /// Returns `true` if the client may use an object with this metadata.
-    pub(crate) fn admits(&self, metadata: &Map<String, Value>) -> bool {
-        self.filter.iter().all(|(name, part)| metadata.get(name).is_some_and(|value| contains(value, part)))
-    }
-
-    /// Adds the entries of the scope to metadata of a client, which cannot replace them.
-    fn stamped(&self, mut metadata: Map<String, Value>) -> Map<String, Value> {
-        metadata.extend(self.stamp.clone());
-        metadata
-    }
-
-    /// Adds the condition of the scope to those of a client. A client cannot widen it.
-    fn narrowed(&self, mut conditions: Map<String, Value>) -> Map<String, Value> {
-        conditions.extend(self.filter.clone());
-        conditions
-    }
-}
 
 /// Settings of a server.
 #[derive(Clone, Debug)]

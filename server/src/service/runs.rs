@@ -186,7 +186,7 @@ impl Service {
             multitask: request.multitask,
             created_ms: now,
             updated_ms: now,
-            not_before_ms: now.saturating_add(crate::work::millis(delay)),
+            not_before_ms: now.saturating_add(crate::clock::millis(delay)),
             owner: None,
             until_ms: 0,
             attempt: 0,

@@ -14,7 +14,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::api::endpoints;
-use crate::openapi::document;
+use crate::api::openapi::document;
 
 const EVENTS: &str = "text/event-stream";
 

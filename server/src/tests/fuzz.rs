@@ -14,8 +14,8 @@ use super::canary::Logged;
 use super::contract::Contract;
 use super::server;
 use crate::Workers;
+use crate::api::openapi::document;
 use crate::api::{Endpoint, endpoints};
-use crate::openapi::document;
 
 /// The variable with the number of requests.
 const REQUESTS: &str = "SUPERSTEP_REQUESTS";

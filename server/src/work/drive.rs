@@ -17,9 +17,10 @@ use tokio::task::JoinHandle;
 use super::control::{Control, Stop};
 use super::outcome::{Failed, ended, resting};
 use super::plan::{Request, Step, plan};
-use super::pool::{Worker, millis};
+use super::pool::Worker;
 use super::recovered::unlogged;
 use super::rollback::{Before, roll_back};
+use crate::clock::millis;
 use crate::log::{Attempt, Logged};
 use crate::wire::request::Kwargs;
 

@@ -17,5 +17,5 @@ mod rollback;
 pub(crate) use control::Stop;
 pub(crate) use outcome::resting;
 pub(crate) use plan::{ASKED, RUN_ID, by_id};
-pub(crate) use pool::{WorkOptions, Worker, millis};
+pub(crate) use pool::{WorkOptions, Worker};
 pub(crate) use rollback::{BRANCH_OF, BRANCH_TIP, branched, original};

@@ -12,8 +12,9 @@ use tokio::task::JoinSet;
 
 use super::control::Control;
 use super::drive::drive;
+use crate::clock::{Clock, millis};
+use crate::graphs::Graphs;
 use crate::log::Hub;
-use crate::service::{Clock, Graphs};
 
 /// The interval in which the queue is read without a notification.
 const POLL: Duration = Duration::from_secs(1);
@@ -165,8 +166,4 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a worker failed; its run is claimed again");
     }
-}
-
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
