@@ -143,7 +143,13 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             422,
             "stream_mode: \"nope\" is not valid; expected one of values, ",
         ),
-        ("POST", "/threads/asks/stream/events", json!({ "channels": ["nope"] }), 400, ""),
+        (
+            "POST",
+            "/threads/asks/stream/events",
+            json!({ "channels": ["nope"] }),
+            400,
+            "channels contains unsupported entries: nope. Allowed: values, ",
+        ),
         // Bodies of a wrong form.
         ("POST", "/threads", json!([]), 422, "the body is a list, and must be an object"),
         (
@@ -191,7 +197,13 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             "the edit does not fit: the state has no field \"topik\"; did you mean \"topic\"?",
         ),
         // Answers.
-        ("POST", "/threads/asks/runs", run(json!({ "command": { "resume": 3 } })), 422, ""),
+        (
+            "POST",
+            "/threads/asks/runs",
+            run(json!({ "command": { "resume": 3 } })),
+            422,
+            "the answer to question ",
+        ),
         (
             "POST",
             "/threads/pair/runs",
