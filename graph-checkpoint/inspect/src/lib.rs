@@ -7,6 +7,7 @@ mod blame;
 mod diff;
 mod grep;
 mod insert;
+mod layout;
 mod lineage;
 #[cfg(test)]
 pub(crate) mod material;
@@ -20,6 +21,7 @@ pub use blame::{Author, Blame, Overwritten, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
 pub use grep::{Match, MatchPlace, Part, grep};
 pub use insert::InsertError;
+pub use layout::{Drawing, DrawnEdge, DrawnNode, INNER_MARGIN, INNER_TOP, Sketch, SketchNode, layout};
 pub use lineage::{Row, lanes, parting};
 pub use path::{Path, PathError, Segment};
 pub use walk::{Walk, Written};
