@@ -46,6 +46,7 @@ mod test_code;
 mod time;
 mod token_usage;
 mod topology;
+mod topology_svg;
 mod verbs;
 
 pub use debug::{Debugger, debugger};

@@ -72,6 +72,18 @@ pub(super) enum How<'g> {
     Join,
 }
 
+impl How<'_> {
+    /// Returns the condition in words; empty if there is none to say.
+    pub(super) fn label(self) -> String {
+        match self {
+            Self::Case(case) => case.to_owned(),
+            Self::Each(case) => format!("each {case}"),
+            Self::OnError(case) => format!("on error: {case}"),
+            Self::Always | Self::Perhaps | Self::Join => String::new(),
+        }
+    }
+}
+
 impl StoredGraph {
     /// Returns all edges, in the order of the nodes. A case without a target leads to END.
     pub(super) fn ways(&self) -> Vec<Way<'_>> {
@@ -107,7 +119,7 @@ impl StoredGraph {
     }
 
     /// Returns the edges by the positions of their nodes.
-    fn arrows(&self) -> impl Iterator<Item = (usize, usize, How<'_>)> {
+    pub(super) fn arrows(&self) -> impl Iterator<Item = (usize, usize, How<'_>)> {
         let positions = self.positions();
         let end = self.nodes.iter().position(|node| node.name.is_end()).unwrap_or(1);
         self.ways().into_iter().filter_map(move |way| {

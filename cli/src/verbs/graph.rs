@@ -19,11 +19,14 @@ pub(crate) struct Graph {
     /// The thread, or a checkpoint
     thread: String,
     /// Print a Mermaid flowchart
-    #[arg(long, conflicts_with = "dot")]
+    #[arg(long, conflicts_with_all = ["dot", "svg"])]
     mermaid: bool,
     /// Print Graphviz's DOT language
-    #[arg(long)]
+    #[arg(long, conflicts_with = "svg")]
     dot: bool,
+    /// Print an SVG picture
+    #[arg(long)]
+    svg: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,6 +42,7 @@ enum Form {
     Text,
     Mermaid,
     Dot,
+    Svg,
 }
 
 impl Graph {
@@ -47,9 +51,10 @@ impl Graph {
         let place = source.place(&self.thread)?;
         let stored = source.reader.topology(&place.thread, &place.at())?;
         let stored = stored.ok_or_else(|| Failure::nothing("the thread has just been deleted"))?;
-        let form = match (self.mermaid, self.dot) {
-            (true, _) => Form::Mermaid,
-            (_, true) => Form::Dot,
+        let form = match (self.mermaid, self.dot, self.svg) {
+            (true, _, _) => Form::Mermaid,
+            (_, true, _) => Form::Dot,
+            (_, _, true) => Form::Svg,
             _ => Form::Text,
         };
         Ok(Drawing { graph: stored.decode().map_err(Failure::damaged)?, form })
@@ -62,6 +67,7 @@ impl Answer for Drawing {
             Form::Text => return show(page, &self.graph, ""),
             Form::Mermaid => self.graph.mermaid(),
             Form::Dot => self.graph.dot(),
+            Form::Svg => self.graph.svg(),
         };
         // A drawing is for another program, so none of it is cut.
         page.look.width = None;
