@@ -11,7 +11,7 @@ use super::screen::{Answer, Exit, Look, escape_json};
 #[cfg(feature = "encryption")]
 use super::verbs::Rekey;
 use super::verbs::{
-    Backup, Bisect, Blame, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
+    Backup, Bisect, Blame, Calls, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
     Interrupts, Log, Migrate, Name, Release, Show, Test, Threads, Vacuum, Verify, Why,
 };
 
@@ -97,6 +97,7 @@ pub(super) enum Verb {
     Grep(Grep),
     Bisect(Bisect),
     Compare(Compare),
+    Calls(Calls),
     Graph(Graph),
     Name(Name),
     Fork(Fork),
@@ -131,6 +132,7 @@ impl Verb {
             Self::Why(verb) => render(&verb.answer()?, json, look),
             Self::Grep(verb) => render(&verb.answer()?, json, look),
             Self::Bisect(verb) => render(&verb.answer()?, json, look),
+            Self::Calls(verb) => render(&verb.answer()?, json, look),
             Self::Compare(verb) => render(&verb.answer()?, json, look),
             Self::Graph(verb) => render(&verb.answer()?, json, look),
             Self::Name(verb) => render(&verb.answer()?, json, look),

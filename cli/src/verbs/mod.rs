@@ -3,6 +3,7 @@
 mod backup;
 mod bisect;
 mod blame;
+mod calls;
 mod compare;
 mod delete;
 mod diff;
@@ -31,6 +32,7 @@ mod why;
 pub(super) use backup::Backup;
 pub(super) use bisect::Bisect;
 pub(super) use blame::Blame;
+pub(super) use calls::Calls;
 pub(super) use compare::Compare;
 pub(super) use delete::Delete;
 pub(super) use diff::Diff;

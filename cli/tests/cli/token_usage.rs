@@ -102,3 +102,22 @@ async fn branches_are_compared_by_what_each_used_of_its_own() {
     let text = said(&path, Look::PIPED, "compare FILE day night").out;
     assert!(text.contains("b: 1 model call: 160 tokens read, 7 written, "), "{text}");
 }
+
+#[tokio::test]
+async fn calls_lists_the_model_calls_of_one_superstep_with_their_responses() {
+    let (_folder, path) = written().await;
+    let document = json_of(&path, "calls FILE day@1");
+    let calls = document["calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 1);
+    let call = &calls[0];
+    assert_eq!(
+        json!([call["model"], call["input_tokens"], call["output_tokens"]]),
+        json!(["claude-x", 100, 20])
+    );
+    assert_eq!(call["response"]["usage"]["input_tokens"], 100);
+    assert_eq!(document["used"]["model_calls"], 1);
+
+    let text = said(&path, Look::PIPED, "calls FILE day").out;
+    assert!(text.contains("claude-x  140+5 tokens") && text.contains("It is noon."), "{text}");
+    assert_eq!(said(&path, Look::PIPED, "calls FILE day@2").out, "no model was called\n");
+}
