@@ -49,7 +49,7 @@ conformance recordings python="":
 
 # run the tests of docs/reliability.md with larger counts, for a night; as root, on an otherwise idle machine
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
-    fidelity soak (fuzz "all" "600")
+    fidelity soak kills (fuzz "all" "600")
 
 # run the gate's part of tests/processes/torture with so many times its counts; needs strace
 files times="20":
@@ -75,6 +75,10 @@ seeds times="500":
 # compare more random graphs with the reference interpreter than the gate
 graphs count="1000000":
     SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test it checkpoints
+
+# kill servers under the load of clients more often than the gate
+kills count="10000":
+    SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture
 
 # send more random requests to the server's router than the gate
 requests count="1000000":

@@ -58,11 +58,14 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         is_insecure: false,
         limits: Limits::default(),
         workers: DEFAULT_WORKERS,
+        lease: DEFAULT_LEASE,
         grace: DEFAULT_GRACE,
     }
 }
 
 const DEFAULT_WORKERS: usize = 64;
+
+const DEFAULT_LEASE: Duration = Duration::from_secs(10);
 
 const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 
@@ -77,6 +80,7 @@ pub struct Server {
     is_insecure: bool,
     limits: Limits,
     workers: usize,
+    lease: Duration,
     pub(crate) grace: Duration,
 }
 
@@ -159,6 +163,12 @@ impl Server {
         Self { workers: count, ..self }
     }
 
+    /// Sets the time after which another server continues the runs of one that was killed. A server extends its claim to
+    /// a run after each third of it. The default is ten seconds.
+    pub fn lease(self, lease: Duration) -> Self {
+        Self { lease, ..self }
+    }
+
     /// Sets the time that running supersteps have to finish when the server is stopped. The default is ten seconds.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
@@ -215,8 +225,8 @@ impl Server {
         if let Some(name) = self.wildcard {
             return Err(ServeError::Wildcard { name });
         }
-        let service =
-            Service::new(self.graphs, ServiceOptions { workers: self.workers, ..Default::default() })?;
+        let options = ServiceOptions { workers: self.workers, lease: self.lease, ..Default::default() };
+        let service = Service::new(self.graphs, options)?;
         let guard = Arc::new(Guard {
             hosts: self.hosts,
             auth: self.auth.unwrap_or_else(|| Arc::new(Everyone)),

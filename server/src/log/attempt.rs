@@ -18,8 +18,8 @@ const RESERVED: u64 = 65_536;
 /// The maximum number of events in a batch.
 const BATCH: usize = 64;
 
-/// The maximum time for which an event waits for its batch.
-const BATCH_TIME: Duration = Duration::from_millis(50);
+/// The maximum time for which an event waits for its batch. Readers see it afterwards.
+const BATCH_TIME: Duration = Duration::from_millis(5);
 
 /// The log of one attempt of a run.
 pub(crate) struct Attempt {

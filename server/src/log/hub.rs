@@ -127,7 +127,7 @@ struct Kept {
 
 /// The part of a log that a subscription has not read.
 pub(super) enum Unread {
-    /// The next entries, in order; empty if there are none yet.
+    /// The next entries that readers may see, in order; empty if there are none yet.
     Entries(Vec<Arc<LogEntry>>),
     /// Entries up to this number are no longer in the ring, or never were. `lost_to` is the last of those that the
     /// store lacks.
@@ -163,11 +163,13 @@ impl Ring {
         self.changed.notify_waiters();
     }
 
-    /// Records that the entries of a stored run up to `seq` are stored.
+    /// Records that the entries of a stored run up to `seq` are stored, and shows them to readers.
     pub(super) fn stored(&self, seq: u64) {
         let mut state = self.state();
         state.stored_to = state.stored_to.max(seq);
         state.drop_to(RING);
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// Ends an attempt.
@@ -202,7 +204,9 @@ impl Ring {
             return Unread::Dropped { up_to: complete_after, lost_to };
         }
         let first = state.entries.partition_point(|kept| kept.entry.seq <= after);
-        let entries = state.entries.range(first..).map(|kept| &kept.entry);
+        // An entry that a crash may still take back is shown to no reader.
+        let is_shown = |kept: &&Kept| !kept.is_stored || kept.entry.seq <= state.stored_to;
+        let entries = state.entries.range(first..).take_while(is_shown).map(|kept| &kept.entry);
         Unread::Entries(entries.filter(|entry| run.is_none_or(|run| entry.run == run)).cloned().collect())
     }
 }

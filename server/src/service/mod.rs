@@ -24,6 +24,7 @@ pub(crate) use streams::{Resume, ThreadMode};
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use superstep_core::records::Records;
 use superstep_core::run::{AnyGraph, CancellationToken};
@@ -43,13 +44,15 @@ use crate::work::{WorkOptions, Worker};
 pub(crate) struct ServiceOptions {
     /// The maximum number of runs at the same time.
     pub(crate) workers: usize,
+    /// The time after which a run counts as abandoned whose worker does not extend its claim.
+    pub(crate) lease: Duration,
     /// The maximum number of runs that wait.
     pub(crate) most_pending: u64,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
-        Self { workers: 64, most_pending: 10_000 }
+        Self { workers: 64, lease: Duration::from_secs(10), most_pending: 10_000 }
     }
 }
 
@@ -80,7 +83,7 @@ impl Service {
     /// # Errors
     /// Returns an error if the graphs cannot be served together.
     pub(crate) fn new(graphs: Vec<AnyGraph>, options: ServiceOptions) -> Result<Self, GraphsError> {
-        let work = WorkOptions { runs: options.workers, ..WorkOptions::default() };
+        let work = WorkOptions { runs: options.workers, lease: options.lease, ..WorkOptions::default() };
         Self::with(graphs, options, work, Clock::default())
     }
 

@@ -4,17 +4,16 @@ use std::convert::Infallible;
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use superstep_core::checkpoint::StoreError;
+use superstep_core::checkpoint::{Claim, StoreError};
 use superstep_core::error::ErrorReport;
 use superstep_core::records::life::{Beat, Ending, MOST_ATTEMPTS};
 use superstep_core::records::{RunRow, RunStatus, ThreadStatus};
-use superstep_core::run::{
-    AnyGraph, AnyState, EventKind, Lease, RunEvent, Status, Thread, ThreadError, View,
-};
+use superstep_core::run::{AnyGraph, AnyState, EventKind, RunEvent, Status, Thread, ThreadError, View};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use super::control::{Control, Stop};
+use super::hold::Hold;
 use super::outcome::{Failed, ended, resting};
 use super::plan::{Request, Step, plan};
 use super::pool::Worker;
@@ -38,7 +37,8 @@ struct Driven<'w> {
     worker: &'w Worker,
     row: &'w RunRow,
     control: &'w Control,
-    graph: &'w AnyGraph,
+    /// The graph, which writes with the fence of the lease.
+    graph: AnyGraph,
     thread: Thread<AnyState>,
 }
 
@@ -51,6 +51,23 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
         control.stop(Stop::from(action));
     }
     let Some(graph) = worker.graphs.named(row.graph.as_str()) else { return Ok(()) };
+    let claim =
+        Claim { thread: row.thread.clone(), holder: worker.options.owner.clone(), ttl: worker.options.lease };
+    let watched = Watched { worker, row, control };
+    let hold = tokio::select! {
+        hold = Hold::acquire(graph, claim, LEASE_WAIT) => hold,
+        lost = watched.watch(None) => match lost? {},
+    };
+    let hold = match hold {
+        Ok(hold) => hold,
+        Err(error) => {
+            let failed = Failed::from(error);
+            tracing::debug!(run = row.id, error = failed.message, "a run waits for its thread");
+            let ending = if failed.is_elsewhere() { Ending::GivenBack } else { failed.ending() };
+            return finish(worker, row, ending).await.map(drop);
+        }
+    };
+    let graph = hold.fenced(graph)?;
     let thread = graph.thread(row.thread.clone());
     let driven = Driven { worker, row, control, graph, thread };
     let request = Request::new(row);
@@ -65,21 +82,24 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let pump = tokio::spawn(pump(log, received));
     let ended = tokio::select! {
         ended = driven.outcome(request, events) => ended,
-        lost = driven.watch() => match lost? {},
+        lost = watched.watch(Some(&hold)) => match lost? {},
     };
     let (mut log, report) = match pump.await {
         Ok(pumped) => pumped?,
         Err(error) => return Err(StoreError::Io(Box::new(error))),
     };
     let ending = driven.ending(ended, before, report.as_ref()).await;
+    // Readers take the entries of a run that has ended for complete.
+    log.flush().await;
+    hold.release().await;
     let Some(ending) = ending.filter(|_| control.stopped() != Some(Stop::Lost)) else {
         return log.close(None).await;
     };
-    if !driven.finish(ending.clone()).await? {
+    if !finish(worker, row, ending.clone()).await? {
         return log.close(None).await;
     }
     let expires_ms = worker.clock.now_ms().saturating_add(millis(worker.options.events_kept));
-    match driven.last_entry(ending) {
+    match last_entry(ending) {
         Some(last) => {
             log.log(last).await?;
             log.close(Some(expires_ms)).await
@@ -112,6 +132,55 @@ impl Drop for Running {
     }
 }
 
+/// A run with the claim that its worker extends.
+#[derive(Clone, Copy)]
+struct Watched<'w> {
+    worker: &'w Worker,
+    row: &'w RunRow,
+    control: &'w Control,
+}
+
+impl Watched<'_> {
+    /// Extends the claim and the lease, and reads requests to cancel the run.
+    async fn watch(&self, hold: Option<&Hold>) -> Result<Infallible, StoreError> {
+        let Worker { records, options, .. } = self.worker;
+        let mut beats = tokio::time::interval(options.lease / 3);
+        let mut requests = tokio::time::interval(REQUESTS);
+        requests.tick().await;
+        beats.tick().await;
+        loop {
+            let is_beat = tokio::select! {
+                _ = beats.tick() => true,
+                _ = requests.tick() => false,
+            };
+            let answer = if is_beat {
+                if let Some(hold) = hold {
+                    self.renew(hold).await;
+                }
+                records.beat(&self.row.id, self.row.attempt, self.worker.until_ms()).await
+            } else {
+                let row = records.run(&self.row.id).await;
+                row.map(|row| superstep_core::records::life::beat(row.as_ref(), self.row.attempt))
+            };
+            match answer {
+                Ok(Beat::Held) => {}
+                Ok(Beat::Cancel(action)) => self.control.stop(Stop::from(action)),
+                Ok(Beat::Lost) => self.control.stop(Stop::Lost),
+                Err(error) => tracing::warn!(%error, run = self.row.id, "a claim could not be extended"),
+            }
+        }
+    }
+
+    /// Renews the lease, and stops the run if it was lost.
+    async fn renew(&self, hold: &Hold) {
+        match hold.renew().await {
+            Ok(()) => {}
+            Err(StoreError::LeaseLost { .. }) => self.control.stop(Stop::GiveBack),
+            Err(error) => tracing::warn!(%error, run = self.row.id, "a lease could not be renewed"),
+        }
+    }
+}
+
 impl Driven<'_> {
     fn begun(&self) -> Logged {
         let kwargs: Kwargs = self.row.kwargs.decode().unwrap_or_default();
@@ -125,7 +194,7 @@ impl Driven<'_> {
     }
 
     async fn before(&self) -> Option<Before> {
-        let before = Before::read(self.graph, &self.thread, self.row).await;
+        let before = Before::read(&self.graph, &self.thread, self.row).await;
         before
             .inspect_err(|error| tracing::warn!(%error, "the thread of a run cannot be read"))
             .ok()
@@ -149,33 +218,6 @@ impl Driven<'_> {
         }
     }
 
-    /// Extends the claim, and reads requests to cancel the run.
-    async fn watch(&self) -> Result<Infallible, StoreError> {
-        let Worker { records, options, .. } = self.worker;
-        let mut beats = tokio::time::interval(options.lease / 3);
-        let mut requests = tokio::time::interval(REQUESTS);
-        requests.tick().await;
-        beats.tick().await;
-        loop {
-            let is_beat = tokio::select! {
-                _ = beats.tick() => true,
-                _ = requests.tick() => false,
-            };
-            let answer = if is_beat {
-                records.beat(&self.row.id, self.row.attempt, self.worker.until_ms()).await
-            } else {
-                let row = records.run(&self.row.id).await;
-                row.map(|row| superstep_core::records::life::beat(row.as_ref(), self.row.attempt))
-            };
-            match answer {
-                Ok(Beat::Held) => {}
-                Ok(Beat::Cancel(action)) => self.control.stop(Stop::from(action)),
-                Ok(Beat::Lost) => self.control.stop(Stop::Lost),
-                Err(error) => tracing::warn!(%error, run = self.row.id, "a claim could not be extended"),
-            }
-        }
-    }
-
     /// Runs the graph. `Ok(None)`: the run was stopped.
     async fn outcome(
         &self,
@@ -190,7 +232,7 @@ impl Driven<'_> {
             return Ok(None);
         }
         let request = request?;
-        let mut steps = plan(&request, self.graph, &self.thread).await?.into_iter().peekable();
+        let mut steps = plan(&request, &self.graph, &self.thread).await?.into_iter().peekable();
         while let Some(step) = steps.next() {
             let run = self.step(&request, step, events.clone()).await?;
             // Another step answers what this one asks.
@@ -207,10 +249,8 @@ impl Driven<'_> {
         step: Step,
         events: UnboundedSender<RunEvent>,
     ) -> Result<superstep_core::run::Run<AnyState>, Failed> {
-        let lease = Lease::new().ttl(self.worker.options.lease).wait(LEASE_WAIT);
         let asked = request.options(step.request(&self.thread).await?);
         let asked = asked
-            .lease(lease.holder(&self.worker.options.owner))
             .cancel_on(self.control.cancel.clone())
             .drain_on(self.control.drain.clone())
             .include(View::Updates)
@@ -239,9 +279,12 @@ impl Driven<'_> {
             return None;
         }
         if stopped == Some(Stop::Rollback) {
-            return Some(match roll_back(self.graph, &self.thread, self.row, before).await {
+            return Some(match roll_back(&self.graph, &self.thread, self.row, before).await {
                 Ok(thread) => Ending::RolledBack { thread },
-                Err(error) => Failed::from(error).ending(),
+                Err(error) => match Failed::from(error) {
+                    failed if failed.is_elsewhere() => Ending::GivenBack,
+                    failed => failed.ending(),
+                },
             });
         }
         match outcome {
@@ -255,34 +298,33 @@ impl Driven<'_> {
             Err(failed) => Some(failed.of_task(report).ending()),
         }
     }
+}
 
-    async fn finish(&self, ending: Ending) -> Result<bool, StoreError> {
-        let Worker { records, clock, .. } = self.worker;
-        let mut tries = 1;
-        loop {
-            let stored =
-                records.finish_run(&self.row.id, self.row.attempt, ending.clone(), clock.now_ms()).await;
-            match stored {
-                Err(error) if tries < TRIES => {
-                    tracing::warn!(%error, run = self.row.id, "the end of a run could not be stored");
-                    tries += 1;
-                    tokio::time::sleep(REQUESTS).await;
-                }
-                stored => return stored,
+/// Stores the end of an attempt. Returns `false` if the run is another worker's.
+async fn finish(worker: &Worker, row: &RunRow, ending: Ending) -> Result<bool, StoreError> {
+    let Worker { records, clock, .. } = worker;
+    let mut tries = 1;
+    loop {
+        match records.finish_run(&row.id, row.attempt, ending.clone(), clock.now_ms()).await {
+            Err(error) if tries < TRIES => {
+                tracing::warn!(%error, run = row.id, "the end of a run could not be stored");
+                tries += 1;
+                tokio::time::sleep(REQUESTS).await;
             }
+            stored => return stored,
         }
     }
+}
 
-    /// Returns the last entry of the run; `None` if it has not ended.
-    fn last_entry(&self, ending: Ending) -> Option<Logged> {
-        match ending {
-            Ending::Ended { status, thread, error } => {
-                Some(Logged::Ended { status, thread, error: error.and_then(|error| error.decode().ok()) })
-            }
-            Ending::RolledBack { thread } => {
-                Some(Logged::Ended { status: RunStatus::Interrupted, thread, error: None })
-            }
-            Ending::GivenBack => None,
+/// Returns the last entry of the run; `None` if it has not ended.
+fn last_entry(ending: Ending) -> Option<Logged> {
+    match ending {
+        Ending::Ended { status, thread, error } => {
+            Some(Logged::Ended { status, thread, error: error.and_then(|error| error.decode().ok()) })
         }
+        Ending::RolledBack { thread } => {
+            Some(Logged::Ended { status: RunStatus::Interrupted, thread, error: None })
+        }
+        Ending::GivenBack => None,
     }
 }

@@ -8,6 +8,7 @@
 
 mod control;
 mod drive;
+mod hold;
 mod outcome;
 mod plan;
 mod pool;

@@ -69,7 +69,9 @@ impl From<RunError> for Failed {
             RunError::Leased { .. }
             | RunError::Superseded { .. }
             | RunError::LeaseLost { .. }
-            | RunError::Thread(ThreadError::Superseded(_)) => ("ThreadBusy", Kind::Elsewhere),
+            | RunError::Thread(
+                ThreadError::Superseded(_) | ThreadError::Store(StoreError::LeaseLost { .. }),
+            ) => ("ThreadBusy", Kind::Elsewhere),
             RunError::Conflict { .. } => ("InvalidUpdateError", Kind::Failed),
             RunError::Configuration { .. } => ("InvalidConfiguration", Kind::Failed),
             RunError::WrongAnswer { .. } | RunError::WhichQuestion { .. } => ("InvalidAnswer", Kind::Failed),

@@ -1,0 +1,136 @@
+//! The server that is killed: a graph of three nodes on a file, one with an effect outside of it.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use superstep_checkpoint::SqliteSaver;
+use superstep_core::error::NodeError;
+use superstep_core::graph::{END, START, StateGraph};
+use superstep_core::node::{Effects, Emit, Snapshot};
+use superstep_core::reducer::Append;
+use superstep_core::run::Graph;
+use superstep_core::state::State;
+
+/// The variable with the file. The test does nothing without it.
+const FILE: &str = "SUPERSTEP_KILLS_FILE";
+
+/// The time after which another server continues the runs of a killed one.
+pub(crate) const LEASE: Duration = Duration::from_millis(600);
+
+#[derive(State, Clone, Default, Serialize, Deserialize)]
+struct Work {
+    /// The name of the run's input, which is also in the metadata of the run.
+    token: String,
+    #[reducer(Append)]
+    lines: Vec<String>,
+}
+
+/// A server that runs in a process of its own.
+pub(crate) struct Started {
+    child: Child,
+    pub(crate) port: Option<u16>,
+}
+
+impl Started {
+    pub(crate) fn new(file: &Path) -> Self {
+        let program = std::env::current_exe().expect("the path of this program");
+        let mut child = Command::new(program)
+            .args(["--exact", "server::the_server", "--nocapture", "--test-threads=1"])
+            .env(FILE, file)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program can be started");
+        let output = child.stdout.take().expect("its output is a pipe");
+        let port = BufReader::new(output).lines().find_map(|line| {
+            line.expect("it prints text").split_once("port ").map(|(_, port)| port.parse().expect("a port"))
+        });
+        Self { child, port: Some(port.expect("the server listens")) }
+    }
+
+    /// Kills the server where it is.
+    pub(crate) fn kill(&mut self) {
+        self.port = None;
+        self.child.kill().expect("a process that was not waited for can be killed");
+        self.child.wait().expect("it has ended");
+    }
+
+    pub(crate) fn suspend(&self) {
+        self.signal("-STOP");
+    }
+
+    pub(crate) fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([name, &id]).status().expect("kill can be started");
+        assert!(status.success(), "kill {name} {id}");
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.port.is_some() {
+            self.kill();
+        }
+    }
+}
+
+/// Returns the file with the lines of the effects.
+pub(crate) fn effects(file: &Path) -> PathBuf {
+    file.with_extension("effects")
+}
+
+/// Appends a line of an effect. Each call writes another one.
+fn act(file: &Path, token: &str) -> io::Result<String> {
+    let line = format!("{token} {}", uuid::Uuid::now_v7());
+    let mut file = OpenOptions::new().create(true).append(true).open(effects(file))?;
+    file.write_all(format!("{line}\n").as_bytes())?;
+    Ok(line)
+}
+
+fn graph(saver: SqliteSaver, file: PathBuf) -> Graph<Work> {
+    let mut g = StateGraph::<Work>::new("work");
+    let first = g.node("first", async |work: Snapshot<Work>| {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Work::update().lines([format!("{} first", work.token)])
+    });
+    let act = g.node("act", move |work: Snapshot<Work>, fx: Effects, emit: Emit| {
+        let file = file.clone();
+        async move {
+            emit.emit("part", &work.token);
+            let line = fx.run_keyed("act", &work.token, async || act(&file, &work.token)).await;
+            let line = line.map_err(NodeError::terminal)?;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Ok::<_, NodeError>(Work::update().lines([line]))
+        }
+    });
+    let last = g.node("last", async |work: Snapshot<Work>| {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Work::update().lines([format!("{} last", work.token)])
+    });
+    g.edge(START, first);
+    g.edge(first, act);
+    g.edge(act, last);
+    g.edge(last, END);
+    g.compile().expect("the graph is complete").checkpointer(saver)
+}
+
+/// The program: serves until it is killed.
+#[test]
+fn the_server() {
+    let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let saver = SqliteSaver::open(&file).await.expect("the file opens");
+        let server = superstep_server::serve(&[&graph(saver, file)]).lease(LEASE);
+        let listening = server.listen("127.0.0.1:0").await.expect("a free port");
+        println!("port {}", listening.address().port());
+        listening.until(std::future::pending()).await;
+    });
+}
