@@ -64,7 +64,7 @@ impl Listening {
         self.address
     }
 
-    /// Serves clients and drives runs until `stop` is ready. Then no further run starts, streams end, running
+    /// Serves clients and drives runs until `stop` is ready. Then requests for runs get status 503, streams end, running
     /// supersteps have the [grace](crate::Server::grace) to finish, and unfinished runs are given back: the next
     /// start of the server continues them.
     pub async fn until(self, stop: impl Future<Output = ()>) {
@@ -73,10 +73,13 @@ impl Listening {
         let closing = CancellationToken::new();
         let mut connections = JoinSet::new();
         let mut refusals = JoinSet::new();
-        let mut stop = pin!(stop);
+        let mut ended = pin!(async {
+            stop.await;
+            workers.shutdown(grace).await;
+        });
         loop {
             let accepted = tokio::select! {
-                () = stop.as_mut() => break,
+                () = ended.as_mut() => break,
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
                 Some(_) = refusals.join_next() => continue,
@@ -103,7 +106,6 @@ impl Listening {
         }
         drop(listener);
         closing.cancel();
-        workers.shutdown(grace).await;
         let rest = async { while connections.join_next().await.is_some() {} };
         if tokio::time::timeout(CLOSING, rest).await.is_err() {
             tracing::warn!(connections = connections.len(), "connections are closed before they have ended");

@@ -74,6 +74,8 @@ struct Shared {
     pending: AtomicU64,
     /// Cancelled when the streams end.
     stop: CancellationToken,
+    /// Cancelled when the runs have ended or were given back.
+    stopped: CancellationToken,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -108,6 +110,7 @@ impl Service {
             defaults: OnceCell::new(),
             pending: AtomicU64::new(0),
             stop: CancellationToken::new(),
+            stopped: CancellationToken::new(),
             tasks: Mutex::default(),
         })))
     }

@@ -41,6 +41,10 @@ impl Service {
         thread: Option<&str>,
         request: RunCreate,
     ) -> Result<RunRow, Failure> {
+        if self.0.stop.is_cancelled() {
+            let detail = "the server stops and starts no further run; send the request again when it is back";
+            return Err(Failure { retry_after: Some(1), ..Failure::new(503, detail) });
+        }
         if self.0.pending.load(Ordering::Relaxed) >= self.0.options.most_pending {
             let detail = "too many runs wait; try again later";
             return Err(Failure { retry_after: Some(5), ..Failure::new(429, detail) });
@@ -251,8 +255,20 @@ impl Service {
     }
 
     /// Waits until a run has ended, and returns its row; `None` if it was deleted.
+    ///
+    /// # Errors
+    /// Returns status 503 if the server has stopped before.
     pub(crate) async fn ended(&self, run: &RunRow) -> Result<Option<RunRow>, Failure> {
-        Ok(self.0.hub.ended(run).await?)
+        let stopped = async {
+            self.0.stopped.cancelled().await;
+            let detail = "the server stops before the run has ended; join the run when it is back";
+            Failure { retry_after: Some(1), ..Failure::new(503, detail) }
+        };
+        tokio::select! {
+            biased;
+            ended = self.0.hub.ended(run) => Ok(ended?),
+            failure = stopped => Err(failure),
+        }
     }
 
     /// Waits until a run has ended, and returns its values, with `__interrupt__` or `__error__`.

@@ -41,14 +41,20 @@ impl Service {
         self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(tokio::spawn(task));
     }
 
-    /// Claims no more runs, ends the streams, lets running supersteps finish for this time, and gives unfinished runs
+    /// Starts no more runs, ends the streams, lets running supersteps finish for this time, and gives unfinished runs
     /// back.
     pub(crate) async fn shutdown(&self, grace: Duration) {
-        self.0.worker.close();
         self.0.stop.cancel();
+        self.0.worker.close();
         for control in self.0.worker.controls() {
             control.drain();
         }
+        self.finished(grace).await;
+        self.0.stopped.cancel();
+    }
+
+    /// Waits for the end of the workers, and cancels their runs after this time.
+    async fn finished(&self, grace: Duration) {
         let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         if tasks.is_empty() {
             return;

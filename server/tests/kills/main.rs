@@ -13,6 +13,7 @@ mod dice;
 mod http;
 mod load;
 mod server;
+mod stopping;
 
 use std::path::Path;
 use std::sync::Arc;

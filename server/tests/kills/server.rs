@@ -3,7 +3,9 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,9 @@ use superstep_core::state::State;
 /// The variable with the file. The test does nothing without it.
 const FILE: &str = "SUPERSTEP_KILLS_FILE";
 
+/// The variable with the seconds that running supersteps have at the end.
+const GRACE: &str = "SUPERSTEP_KILLS_GRACE";
+
 /// The time after which another server continues the runs of a killed one.
 pub(crate) const LEASE: Duration = Duration::from_millis(600);
 
@@ -27,6 +32,8 @@ struct Work {
     token: String,
     #[reducer(Append)]
     lines: Vec<String>,
+    /// The time for which the node `act` waits after its effect has happened, in milliseconds.
+    pause_ms: u64,
 }
 
 /// A server that runs in a process of its own.
@@ -37,16 +44,24 @@ pub(crate) struct Started {
 
 impl Started {
     pub(crate) fn new(file: &Path) -> Self {
+        Self::with_grace(file, 0)
+    }
+
+    /// Starts a server whose running supersteps have so many seconds at its end.
+    pub(crate) fn with_grace(file: &Path, grace: u64) -> Self {
         let program = std::env::current_exe().expect("the path of this program");
         let mut child = Command::new(program)
             .args(["--exact", "server::the_server", "--nocapture", "--test-threads=1"])
             .env(FILE, file)
+            .env(GRACE, grace.to_string())
             .stdout(Stdio::piped())
             .spawn()
             .expect("this program can be started");
         let output = child.stdout.take().expect("its output is a pipe");
         let port = BufReader::new(output).lines().find_map(|line| {
-            line.expect("it prints text").split_once("port ").map(|(_, port)| port.parse().expect("a port"))
+            line.expect("it prints text")
+                .split_once("http://127.0.0.1:")
+                .map(|(_, port)| port.parse().expect("a port"))
         });
         Self { child, port: Some(port.expect("the server listens")) }
     }
@@ -56,6 +71,17 @@ impl Started {
         self.port = None;
         self.child.kill().expect("a process that was not waited for can be killed");
         self.child.wait().expect("it has ended");
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn terminate(&self) {
+        self.signal("-TERM");
+    }
+
+    /// Waits for the end of the server, and returns its exit code.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.port = None;
+        self.child.wait().expect("it ends").code()
     }
 
     pub(crate) fn suspend(&self) {
@@ -104,9 +130,13 @@ fn graph(saver: SqliteSaver, file: PathBuf) -> Graph<Work> {
         let file = file.clone();
         async move {
             emit.emit("part", &work.token);
-            let line = fx.run_keyed("act", &work.token, async || act(&file, &work.token)).await;
-            let line = line.map_err(NodeError::terminal)?;
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            let pause = AtomicU64::new(10);
+            let effect = async || {
+                pause.store(work.pause_ms.max(10), Ordering::Relaxed);
+                act(&file, &work.token)
+            };
+            let line = fx.run_keyed("act", &work.token, effect).await.map_err(NodeError::terminal)?;
+            tokio::time::sleep(Duration::from_millis(pause.into_inner())).await;
             Ok::<_, NodeError>(Work::update().lines([line]))
         }
     });
@@ -121,16 +151,16 @@ fn graph(saver: SqliteSaver, file: PathBuf) -> Graph<Work> {
     g.compile().expect("the graph is complete").checkpointer(saver)
 }
 
-/// The program: serves until it is killed.
+/// The program: serves until it is killed or stopped.
 #[test]
 fn the_server() {
     let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let grace = std::env::var(GRACE).expect("the seconds");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(async {
+    let code = runtime.expect("a runtime").block_on(async {
         let saver = SqliteSaver::open(&file).await.expect("the file opens");
         let server = superstep_server::serve(&[&graph(saver, file)]).lease(LEASE);
-        let listening = server.listen("127.0.0.1:0").await.expect("a free port");
-        println!("port {}", listening.address().port());
-        listening.until(std::future::pending()).await;
+        server.run(["--port", "0", "--grace", &grace]).await
     });
+    std::process::exit(if code == ExitCode::SUCCESS { 0 } else { 1 });
 }
