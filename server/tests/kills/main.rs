@@ -8,10 +8,12 @@
 // The derives name the facade, which depends on this package.
 extern crate superstep_core as superstep;
 
+mod cancelling;
 mod check;
 mod dice;
 mod http;
 mod load;
+mod paused;
 mod server;
 mod stopping;
 
