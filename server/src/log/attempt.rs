@@ -45,12 +45,13 @@ impl Attempt {
     /// # Errors
     /// Returns an error if the store fails.
     pub(crate) async fn begin(hub: &Hub, row: &RunRow, is_stored: bool) -> Result<Self, StoreError> {
-        let next = hub.records().reserve_events(&row.thread, RESERVED).await?;
         let ring = hub.ring(&row.thread);
+        ring.free().await;
+        let next = hub.records().reserve_events(&row.thread, RESERVED).await?;
         ring.begin(&row.id, next);
         let keeper = is_stored.then(|| {
             let (sender, receiver) = mpsc::unbounded_channel();
-            tokio::spawn(keep(Arc::clone(hub.records()), Arc::clone(&ring), row.thread.clone(), receiver));
+            tokio::spawn(keep(Arc::clone(hub.records()), Arc::clone(&ring), row.clone(), receiver));
             sender
         });
         Ok(Self {
@@ -122,11 +123,12 @@ impl Drop for Attempt {
     }
 }
 
-/// Stores entries in batches.
+/// Stores entries in batches, until the run is another worker's: an entry that comes late would have a smaller number
+/// than those that readers have seen.
 async fn keep(
     records: Arc<dyn Records>,
     ring: Arc<Ring>,
-    thread: ThreadId,
+    run: RunRow,
     mut kept: mpsc::UnboundedReceiver<Kept>,
 ) {
     while let Some(first) = kept.recv().await {
@@ -134,7 +136,7 @@ async fn keep(
         let mut add = |kept| match kept {
             Kept::Entry(entry) => {
                 last = entry.seq;
-                rows.push(row(&thread, &entry));
+                rows.push(row(&run.thread, &entry));
                 rows.len() == BATCH
             }
             Kept::Flush(done) => {
@@ -150,18 +152,32 @@ async fn keep(
                 Ok(None) | Err(_) => break,
             }
         }
-        if !rows.is_empty()
-            && let Err(error) = records.append_events(rows).await
-        {
-            tracing::error!(%thread, %error, "the events of a run could not be stored");
+        match append(&*records, &run, rows).await {
+            Ok(true) => ring.stored(last),
+            Ok(false) => ring.forget(&run.id, run.attempt),
+            Err(error) => {
+                tracing::error!(run = run.id, %error, "the events of a run could not be stored");
+                ring.stored(last);
+            }
         }
-        ring.stored(last);
         for done in waiting {
             if done.send(()).is_err() {
-                tracing::trace!(%thread, "the attempt that waited for its events is gone");
+                tracing::trace!(run = run.id, "the attempt that waited for its events is gone");
             }
         }
     }
+}
+
+/// Stores entries of an attempt. Returns `false` if the run is another worker's.
+async fn append(records: &dyn Records, run: &RunRow, rows: Vec<EventRow>) -> Result<bool, StoreError> {
+    if rows.is_empty() {
+        return Ok(true);
+    }
+    let is_own = records.run(&run.id).await?.is_none_or(|row| row.attempt == run.attempt);
+    if is_own {
+        records.append_events(rows).await?;
+    }
+    Ok(is_own)
 }
 
 fn row(thread: &ThreadId, entry: &LogEntry) -> EventRow {

@@ -22,6 +22,9 @@ const KEPT_MS: u64 = 60_000;
 /// The interval in which the row of a run is read that another process drives.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 
+/// The time for which an attempt waits for the end of an earlier one's log.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// The interval in which the row of a run is read that this process drives.
 const LIVE_POLL: Duration = Duration::from_secs(2);
 
@@ -141,6 +144,22 @@ impl Ring {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until the attempts on the thread have ended, because readers skip entries with smaller numbers than those
+    /// that they have seen. An attempt that was lost may take longer.
+    pub(super) async fn free(&self) {
+        let free = async {
+            loop {
+                let mut changed = pin!(self.changed.notified());
+                changed.as_mut().enable();
+                if !self.is_live(None) {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        drop(tokio::time::timeout(CLOSING, free).await);
+    }
+
     /// Begins an attempt whose entries have numbers from `first` on.
     pub(super) fn begin(&self, run: &str, first: u64) {
         let mut state = self.state();
@@ -157,7 +176,9 @@ impl Ring {
     pub(super) fn push(&self, entry: Arc<LogEntry>, is_stored: bool) {
         let mut state = self.state();
         state.used_ms = entry.at_ms;
-        state.entries.push_back(Kept { entry, is_stored });
+        // The last entry of a run may follow the first one of the next run.
+        let before = state.entries.iter().rposition(|kept| kept.entry.seq < entry.seq);
+        state.entries.insert(before.map_or(0, |before| before + 1), Kept { entry, is_stored });
         state.drop_to(RING);
         drop(state);
         self.changed.notify_waiters();
@@ -170,6 +191,15 @@ impl Ring {
         state.drop_to(RING);
         drop(state);
         self.changed.notify_waiters();
+    }
+
+    /// Removes the entries of a lost attempt that are not stored.
+    pub(super) fn forget(&self, run: &str, attempt: u32) {
+        let mut state = self.state();
+        let stored_to = state.stored_to;
+        state.entries.retain(|Kept { entry, .. }| {
+            entry.run != run || entry.attempt != attempt || entry.seq <= stored_to
+        });
     }
 
     /// Ends an attempt.

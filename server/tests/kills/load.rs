@@ -1,5 +1,6 @@
 //! The clients: each starts runs on threads of its own, and notes every answer.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,6 +22,8 @@ const THREADS: u64 = 2;
 #[derive(Default)]
 pub(crate) struct World {
     ports: Mutex<Vec<u16>>,
+    /// The streams that are read.
+    followed: Mutex<BTreeSet<String>>,
     stopped: AtomicBool,
 }
 
@@ -33,6 +36,11 @@ impl World {
     /// Lets the clients start no further run.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the paths of the runs whose streams are read.
+    pub(crate) fn followed(&self) -> BTreeSet<String> {
+        self.followed.lock().expect("no client panics with the list").clone()
     }
 
     fn port(&self, choice: u64) -> io::Result<u16> {
@@ -200,12 +208,15 @@ async fn start(world: &World, thread: &str, token: String, dice: &mut Dice) -> A
 
 /// Reads the stream of a run, and comes back when the connection breaks off.
 async fn stream(world: &World, response: Response, asked: &mut Asked, dice: &mut Dice) {
+    let path = format!("/threads/{}/runs/{}", asked.thread, asked.run.as_deref().expect("a run"));
+    let followed = || world.followed.lock().expect("no client panics with the list");
+    followed().insert(path.clone());
     asked.has_ended = drain(response, &mut asked.seen).await;
     if !asked.has_ended {
-        let path = format!("/threads/{}/runs/{}", asked.thread, asked.run.as_deref().expect("a run"));
         asked.came_back = true;
         asked.has_ended = world.follow(&path, &mut asked.seen, dice).await;
     }
+    followed().remove(&path);
 }
 
 async fn cancel(world: &World, asked: &mut Asked, dice: &mut Dice) {

@@ -96,7 +96,13 @@ async fn round(file: &Path, servers: usize, kills: u64, number: u64, dice: &mut 
             asked.extend(of_client.expect("the client has ended"));
         }
     };
-    tokio::time::timeout(PATIENCE, all).await.expect("the streams of all runs end");
+    if tokio::time::timeout(PATIENCE, all).await.is_err() {
+        let mut runs = Vec::new();
+        for path in world.followed() {
+            runs.push((world.read(&path).await, path));
+        }
+        panic!("round {number}: the streams of these runs do not end: {runs:#?}");
+    }
     check::check(&world, file, &asked, totals).await;
     running.iter_mut().for_each(Started::kill);
 }
