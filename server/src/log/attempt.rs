@@ -46,7 +46,6 @@ impl Attempt {
     /// Returns an error if the store fails.
     pub(crate) async fn begin(hub: &Hub, row: &RunRow, is_stored: bool) -> Result<Self, StoreError> {
         let ring = hub.ring(&row.thread);
-        ring.free().await;
         let next = hub.records().reserve_events(&row.thread, RESERVED).await?;
         ring.begin(&row.id, next);
         let keeper = is_stored.then(|| {

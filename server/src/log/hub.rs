@@ -57,6 +57,23 @@ impl Hub {
         Arc::clone(rings.entry(thread.clone()).or_default())
     }
 
+    /// Waits until the earlier attempts on a thread have ended, because readers skip entries with smaller numbers than
+    /// those that they have seen. An attempt that was lost may take longer.
+    pub(crate) async fn free(&self, thread: &ThreadId) {
+        let ring = self.ring(thread);
+        let free = async {
+            loop {
+                let mut changed = pin!(ring.changed.notified());
+                changed.as_mut().enable();
+                if !ring.is_live(None) {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        drop(tokio::time::timeout(CLOSING, free).await);
+    }
+
     /// Wakes the subscriptions of a thread, so that they look at the rows again.
     pub(crate) fn wake(&self, thread: &ThreadId) {
         let rings = self.0.rings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,22 +159,6 @@ pub(super) enum Unread {
 impl Ring {
     fn state(&self) -> MutexGuard<'_, RingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until the attempts on the thread have ended, because readers skip entries with smaller numbers than those
-    /// that they have seen. An attempt that was lost may take longer.
-    pub(super) async fn free(&self) {
-        let free = async {
-            loop {
-                let mut changed = pin!(self.changed.notified());
-                changed.as_mut().enable();
-                if !self.is_live(None) {
-                    return;
-                }
-                changed.await;
-            }
-        };
-        drop(tokio::time::timeout(CLOSING, free).await);
     }
 
     /// Begins an attempt whose entries have numbers from `first` on.

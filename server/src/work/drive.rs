@@ -54,8 +54,12 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let claim =
         Claim { thread: row.thread.clone(), holder: worker.options.owner.clone(), ttl: worker.options.lease };
     let watched = Watched { worker, row, control };
+    let held = async {
+        worker.hub.free(&row.thread).await;
+        Hold::acquire(graph, claim, LEASE_WAIT).await
+    };
     let hold = tokio::select! {
-        hold = Hold::acquire(graph, claim, LEASE_WAIT) => hold,
+        hold = held => hold,
         lost = watched.watch(None) => match lost? {},
     };
     let hold = match hold {

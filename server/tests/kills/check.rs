@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use std::sync::Arc;
+use superstep_checkpoint::SqliteSaver;
+use superstep_core::checkpoint::Checkpointer;
+use superstep_core::records::RunRow;
 
 use crate::dice::Dice;
 use crate::http::Event;
@@ -47,7 +50,10 @@ pub(crate) async fn check(world: &Arc<World>, file: &Path, asked: &[Asked], tota
             let open =
                 runs.iter().find(|run| ["pending", "running"].iter().any(|open| run["status"] == *open));
             let Some(open) = open else { break runs };
-            assert!(Instant::now() < deadline, "a run does not end: {open}");
+            if Instant::now() >= deadline {
+                let rows = stored(file, open["run_id"].as_str().expect("an id")).await;
+                panic!("a run does not end: {rows:#?}");
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
         let state = world.read(&format!("/threads/{thread}/state")).await.expect("the thread exists");
@@ -68,6 +74,15 @@ pub(crate) async fn check(world: &Arc<World>, file: &Path, asked: &[Asked], tota
         thread.check(totals);
         thread.check_streams(world, totals).await;
     }
+}
+
+/// Returns the stored row of a run, now and a second later.
+async fn stored(file: &Path, run: &str) -> Vec<Option<RunRow>> {
+    let saver: Arc<dyn Checkpointer> = Arc::new(SqliteSaver::open(file).await.expect("the file opens"));
+    let records = Arc::clone(&saver).records().expect("the saver has rows");
+    let first = records.run(run).await.expect("the row");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    vec![first, records.run(run).await.expect("the row")]
 }
 
 struct Thread<'a> {
