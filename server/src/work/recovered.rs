@@ -46,7 +46,9 @@ async fn of_run(
     after: Option<EventPosition>,
 ) -> Result<Vec<RunEvent>, ThreadError> {
     let own = written(thread, run).await?;
-    if own.is_empty() {
+    // A logged checkpoint that the thread no longer has was newer than all that are left.
+    let is_left = |after: &EventPosition| own.contains(&after.checkpoint.to_string());
+    if own.is_empty() || after.as_ref().is_some_and(|after| !is_left(after)) {
         return Ok(Vec::new());
     }
     let mut events = thread.events()?.view(View::Debug | View::Updates);
