@@ -76,9 +76,9 @@ seeds times="500":
 graphs count="1000000":
     SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test it checkpoints
 
-# kill servers under the load of clients more often than the gate
+# kill servers under the load of clients; fails on some seeds (SUPERSTEP_KILLS_SEED), as docs/reliability.md says
 kills count="10000":
-    SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture
+    SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture --include-ignored
 
 # send more random requests to the server's router than the gate
 requests count="1000000":
