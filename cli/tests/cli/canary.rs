@@ -130,7 +130,7 @@ program!(secret, #[state(secret)]);
 around!(around_open, open);
 around!(around_secret, secret);
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "threads FILE",
     "threads FILE --depth 3",
     "interrupts FILE",
@@ -151,6 +151,7 @@ const VERBS: [&str; 25] = [
     "grep FILE canary",
     "compare FILE T fails",
     "graph FILE T --mermaid",
+    "calls FILE T",
     "export FILE T --redact",
     "test FILE T",
     "du FILE",
