@@ -7,6 +7,7 @@ mod call;
 mod crons;
 mod endpoint;
 mod info;
+mod mcp;
 pub(crate) mod openapi;
 mod protocol;
 mod runs;
@@ -53,6 +54,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         protocol::endpoints(),
         store::endpoints(),
         crons::endpoints(),
+        mcp::endpoints(),
     ];
     resources.into_iter().flatten().collect()
 }
@@ -88,7 +90,7 @@ impl App {
 /// Answers a request for a path without an endpoint.
 async fn unknown(path: Uri) -> Failure {
     let path = path.path();
-    let unsupported = ["/ui/", "/a2a/", "/mcp", "/noauth/", "/.well-known/agent-card.json"];
+    let unsupported = ["/ui/", "/a2a/", "/noauth/", "/.well-known/agent-card.json"];
     match unsupported.iter().any(|start| path.starts_with(start)) || path.ends_with("/storage") {
         true => Failure::not_found(format!("this server does not support {path}")),
         false => Failure::not_found("Not Found"),

@@ -190,7 +190,7 @@ impl Service {
         Ok(self.0.records.assistants(&AssistantQuery { offset: 0, limit: 0, ..query }).await?.total)
     }
 
-    async fn assistants_of(
+    pub(super) async fn assistants_of(
         &self,
         scope: &Scope,
         request: AssistantSearch,
@@ -221,7 +221,7 @@ impl Service {
 }
 
 /// Returns `true` for an assistant that the server made.
-fn is_default(row: &AssistantRow) -> bool {
+pub(super) fn is_default(row: &AssistantRow) -> bool {
     row.metadata.get("created_by").is_some_and(|by| by == "system")
 }
 

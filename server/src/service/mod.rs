@@ -18,6 +18,7 @@ mod supersteps;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod tools;
 mod upkeep;
 
 pub(crate) use streams::{Resume, ThreadMode};

@@ -6,6 +6,7 @@ mod errors;
 mod flow;
 mod fuzz;
 mod guard;
+mod mcp;
 mod sockets;
 mod tenants;
 
