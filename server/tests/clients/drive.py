@@ -8,6 +8,7 @@ import sys
 import uuid
 
 import httpx
+import mcp
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command
 from langgraph_sdk import get_client
@@ -399,6 +400,22 @@ async def a_remote_graph_behaves_like_a_local_one(client):
     assert ("updates", {"plan": {"log": ["plan"], "count": 1}}) in [(part.event, part.data) for part in parts]
     await remote.aupdate_state(config, {"count": 7})
     assert (await remote.aget_state(config)).values["count"] == 7
+
+
+@scenario
+async def tools_of_mcp_clients_run_graphs(client):
+    async with mcp.Client(f"{URL}/mcp") as tools:
+        listed = [tool.name for tool in (await tools.list_tools()).tools]
+        assert {"agent", "fanout", "tooly", "resume_run"} <= set(listed), listed
+        ended = await tools.call_tool("agent", HI)
+        assert not ended.is_error and ended.structured_content["output"]["log"][-1] == "finish", ended
+        asked = (await tools.call_tool("agent", {**HI, "ask": True})).structured_content
+        assert asked["status"] == "interrupted", asked
+        answer = {"thread": asked["thread"], "answers": {asked["questions"][0]["id"]: "yes"}}
+        ended = await tools.call_tool("resume_run", answer)
+        assert ended.structured_content["output"]["log"][-1] == "finish", ended
+        failed = await tools.call_tool("agent", {**HI, "fail": True})
+        assert failed.is_error and "thread" in failed.content[0].text, failed
 
 
 @scenario
