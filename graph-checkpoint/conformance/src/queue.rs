@@ -13,7 +13,7 @@ use super::bench::Bench;
 use super::item::items;
 use super::material::{json, thread};
 use super::races::at_once;
-use super::rows::{NOW, records, thread_row};
+use super::rows::{NOW, event, records, thread_row};
 use super::verdict::{Stop, Verdict, equal, failed, holds, is};
 
 items! { "queue":
@@ -26,8 +26,8 @@ items! { "queue":
     only_graphs_of_the_worker_are_claimed "A worker gets runs of its graphs only, and nothing if there are none."
     an_abandoned_run_is_claimed_again "A run whose worker is gone is claimed again, with a greater attempt and a lost one more, before others of its thread."
     a_beat_extends_the_claim "A beat extends the claim of the attempt that has it, and tells of requests to cancel."
-    a_stale_attempt_changes_nothing "An attempt that is not the latest neither ends the run nor extends its claim."
-    a_run_ends_once "An attempt ends its run once, with status and error; the thread is busy until its last run has ended."
+    a_stale_attempt_changes_nothing "An attempt that is not the latest neither ends the run nor stores events."
+    a_run_ends_once "An attempt ends its run once, with status, error and last event; the thread is busy until its last run has ended."
     a_run_that_is_given_back_goes_first "A run that is given back is pending, goes before others of its thread, and has lost no attempt."
     a_rolled_back_run_is_deleted "The row of a run that was rolled back is gone, and its thread has the status that the worker gave."
     cancelling_ends_or_asks "A pending or abandoned run is cancelled at once, a running one is asked, and one that has ended stays as it is."
@@ -145,7 +145,7 @@ async fn a_run_may_refuse_to_wait(b: &Bench<'_>) -> Verdict {
     equal("the second", rows.create_run(run_as("2", "t", Multitask::Reject)).await?, Admitted::Busy)?;
     equal("its row", rows.run("2").await?, None)?;
     let first = claimed(&*rows).await?;
-    rows.finish_run("1", first.attempt, success(), NOW).await?;
+    rows.finish_run("1", first.attempt, success(), None, NOW).await?;
     create(&*rows, &[run_as("2", "t", Multitask::Reject)]).await
 }
 
@@ -167,7 +167,7 @@ async fn a_run_that_interrupts_ends_the_others(b: &Bench<'_>) -> Verdict {
     equal("its beat", rows.beat("held", held.attempt, LATER).await?, Beat::Cancel(interrupt))?;
     equal("a claim meanwhile", claimed_id(&*rows).await?, None)?;
     let over = ended_as_interrupted();
-    holds("the running one ends", rows.finish_run("held", held.attempt, over, NOW).await?)?;
+    holds("the running one ends", rows.finish_run("held", held.attempt, over, None, NOW).await?)?;
     equal("the next", claimed_id(&*rows).await?.as_deref(), Some("new"))?;
 
     create(&*rows, &[run("gone", "u")]).await?;
@@ -195,7 +195,7 @@ async fn a_run_that_rolls_back_deletes_the_others(b: &Bench<'_>) -> Verdict {
         Beat::Cancel(rollback),
     )?;
     let rolled_back = Ending::RolledBack { thread: ThreadStatus::Idle };
-    holds("it ends", rows.finish_run("held", held.attempt, rolled_back, NOW).await?)?;
+    holds("it ends", rows.finish_run("held", held.attempt, rolled_back, None, NOW).await?)?;
     equal("its row", rows.run("held").await?, None)?;
     equal("the next", claimed_id(&*rows).await?.as_deref(), Some("new"))
 }
@@ -211,10 +211,10 @@ async fn runs_are_claimed_in_their_order(b: &Bench<'_>) -> Verdict {
     equal("as it is read", rows.run("d").await?.as_ref(), Some(&first))?;
     equal("the first of the other thread", claimed_id(&*rows).await?.as_deref(), Some("a"))?;
     equal("a third", claimed_id(&*rows).await?, None)?;
-    rows.finish_run("d", 1, success(), NOW).await?;
+    rows.finish_run("d", 1, success(), None, NOW).await?;
     equal("the second of the first thread", claimed_id(&*rows).await?.as_deref(), Some("c"))?;
     equal("the third at the same time", claimed_id(&*rows).await?, None)?;
-    rows.finish_run("c", 1, success(), NOW).await?;
+    rows.finish_run("c", 1, success(), None, NOW).await?;
     equal("the third", claimed_id(&*rows).await?.as_deref(), Some("b"))
 }
 
@@ -225,7 +225,7 @@ async fn a_delayed_run_waits(b: &Bench<'_>) -> Verdict {
     equal("before its time", claimed_id(&*rows).await?, None)?;
     create(&*rows, &[run("1", "t"), run("2", "t")]).await?;
     equal("a later one", claimed_id(&*rows).await?.as_deref(), Some("1"))?;
-    rows.finish_run("1", 1, success(), NOW).await?;
+    rows.finish_run("1", 1, success(), None, NOW).await?;
     let next = rows.claim_run(&claim_until(LATER), NOW + 1).await?;
     equal("at its time", next.map(|run| run.id).as_deref(), Some("late"))
 }
@@ -273,12 +273,18 @@ async fn a_stale_attempt_changes_nothing(b: &Bench<'_>) -> Verdict {
     let second = rows.claim_run(&claim_until(LATER + 9), LATER).await?;
     let second = second.ok_or_else(|| failed("the second claim", "the run", "none"))?;
     for ending in [success(), Ending::GivenBack, Ending::RolledBack { thread: ThreadStatus::Idle }] {
-        let is_done = rows.finish_run("1", first.attempt, ending, LATER).await?;
+        let last = Some(event("t", 2, "1"));
+        let is_done = rows.finish_run("1", first.attempt, ending, last, LATER).await?;
         holds("the first attempt does not end the run", !is_done)?;
     }
+    let late = rows.append_events(first.attempt, vec![event("t", 1, "1")]).await?;
+    holds("an event of the first attempt is refused", !late)?;
+    equal("no event", rows.events(&thread("t"), None, None, 9).await?, [])?;
+    let own = rows.append_events(second.attempt, vec![event("t", 3, "1")]).await?;
+    holds("an event of the second attempt is stored", own)?;
     equal("the row", rows.run("1").await?.as_ref(), Some(&second))?;
     equal("the thread", status(&*rows, "t").await?, ThreadStatus::Busy)?;
-    holds("the second attempt does", rows.finish_run("1", second.attempt, success(), LATER).await?)
+    holds("the second attempt does", rows.finish_run("1", second.attempt, success(), None, LATER).await?)
 }
 
 async fn a_run_ends_once(b: &Bench<'_>) -> Verdict {
@@ -288,14 +294,17 @@ async fn a_run_ends_once(b: &Bench<'_>) -> Verdict {
     let error = Some(json(r#"{"error":"E","message":"it broke"}"#));
     let ending =
         Ending::Ended { status: RunStatus::Error, thread: ThreadStatus::Error, error: error.clone() };
-    holds("its end", rows.finish_run("1", held.attempt, ending, NOW + 5).await?)?;
+    let last = event("t", 1, "1");
+    let is_done = rows.finish_run("1", held.attempt, ending, Some(last.clone()), NOW + 5).await?;
+    holds("its end", is_done)?;
+    equal("its last event", rows.events(&thread("t"), None, None, 9).await?, [last])?;
     let row = rows.run("1").await?.ok_or_else(|| failed("the run", "a row", "none"))?;
     let found = (row.status, row.error.clone(), row.updated_ms, row.owner.clone());
     equal("the row", found, (RunStatus::Error, error.clone(), NOW + 5, None))?;
-    holds("a second end is refused", !rows.finish_run("1", held.attempt, success(), NOW).await?)?;
+    holds("a second end is refused", !rows.finish_run("1", held.attempt, success(), None, NOW).await?)?;
     equal("the thread", status(&*rows, "t").await?, ThreadStatus::Busy)?;
     let held = claimed(&*rows).await?;
-    holds("the other's end", rows.finish_run("2", held.attempt, success(), NOW + 9).await?)?;
+    holds("the other's end", rows.finish_run("2", held.attempt, success(), None, NOW + 9).await?)?;
     let row = rows.thread(&thread("t")).await?.ok_or_else(|| failed("the thread", "a row", "none"))?;
     let found = (row.status, row.error, row.updated_ms, row.state_updated_ms);
     equal("the thread after the last", found, (ThreadStatus::Idle, None, NOW + 9, NOW + 9))
@@ -306,7 +315,7 @@ async fn a_run_that_is_given_back_goes_first(b: &Bench<'_>) -> Verdict {
     let late = RunRow { not_before_ms: NOW + 1, ..run("late", "t") };
     create(&*rows, &[late, run("1", "t")]).await?;
     let held = claimed(&*rows).await?;
-    holds("it is given back", rows.finish_run("1", held.attempt, Ending::GivenBack, NOW).await?)?;
+    holds("it is given back", rows.finish_run("1", held.attempt, Ending::GivenBack, None, NOW).await?)?;
     let row = rows.run("1").await?.ok_or_else(|| failed("the run", "a row", "none"))?;
     equal("the row", (row.status, row.owner, row.until_ms), (RunStatus::Pending, None, 0))?;
     equal("the beat of its worker", rows.beat("1", held.attempt, LATER).await?, Beat::Lost)?;
@@ -320,7 +329,7 @@ async fn a_rolled_back_run_is_deleted(b: &Bench<'_>) -> Verdict {
     create(&*rows, &[run("1", "t")]).await?;
     let held = claimed(&*rows).await?;
     let ending = Ending::RolledBack { thread: ThreadStatus::Interrupted };
-    holds("it ends", rows.finish_run("1", held.attempt, ending, NOW).await?)?;
+    holds("it ends", rows.finish_run("1", held.attempt, ending, None, NOW).await?)?;
     equal("the row", rows.run("1").await?, None)?;
     equal("the thread", status(&*rows, "t").await?, ThreadStatus::Interrupted)?;
     create(&*rows, &[run("1", "t")]).await
@@ -348,7 +357,7 @@ async fn a_started_run_is_rolled_back_by_a_worker(b: &Bench<'_>) -> Verdict {
     let rows = with_thread(b, &["t"]).await?;
     create(&*rows, &[run("1", "t")]).await?;
     let held = claimed(&*rows).await?;
-    rows.finish_run("1", held.attempt, Ending::GivenBack, NOW).await?;
+    rows.finish_run("1", held.attempt, Ending::GivenBack, None, NOW).await?;
     let rollback = CancelAction::Rollback;
     equal("a rollback", rows.cancel_run("1", rollback, NOW).await?, Cancelled::Asked)?;
     let interrupt = rows.cancel_run("1", CancelAction::Interrupt, NOW).await?;
@@ -377,11 +386,11 @@ async fn a_thread_gets_its_status_back(b: &Bench<'_>) -> Verdict {
 async fn only_ended_runs_are_deleted(b: &Bench<'_>) -> Verdict {
     let rows = with_thread(b, &["t"]).await?;
     create(&*rows, &[run("1", "t"), run("2", "t")]).await?;
-    rows.append_events(vec![super::rows::event("t", 1, "1"), super::rows::event("t", 2, "2")]).await?;
+    rows.append_events(1, vec![event("t", 1, "1"), event("t", 2, "2")]).await?;
     holds("a pending one stays", !rows.delete_run("1").await?)?;
     let held = claimed(&*rows).await?;
     holds("a running one stays", !rows.delete_run("1").await?)?;
-    rows.finish_run("1", held.attempt, success(), NOW).await?;
+    rows.finish_run("1", held.attempt, success(), None, NOW).await?;
     holds("one that has ended goes", rows.delete_run("1").await?)?;
     holds("it goes once", !rows.delete_run("1").await?)?;
     let left: Vec<u64> =
@@ -395,7 +404,7 @@ async fn are_listed_newest_first(b: &Bench<'_>) -> Verdict {
     let all = [run("e", "t"), run("a", "t"), run("d", "u"), run("c", "t"), run("b", "t")];
     create(&*rows, &all).await?;
     let held = claimed(&*rows).await?;
-    rows.finish_run(&held.id, held.attempt, success(), NOW).await?;
+    rows.finish_run(&held.id, held.attempt, success(), None, NOW).await?;
     let list = async |query: RunQuery| -> Result<(String, u64), Stop> {
         let found = rows.runs(&query).await?;
         Ok((found.rows.iter().map(|run| &*run.id).collect(), found.total))
@@ -434,7 +443,7 @@ async fn all_are_claimed_once(programs: Vec<Arc<dyn Records>>) -> Verdict {
         async move {
             let mut mine = Vec::new();
             while let Some(run) = rows.claim_run(&claim_until(LATER), NOW).await? {
-                if !rows.finish_run(&run.id, run.attempt, success(), NOW).await? {
+                if !rows.finish_run(&run.id, run.attempt, success(), None, NOW).await? {
                     return Err(StoreError::Io(format!("{} was claimed twice", run.id).into()));
                 }
                 mine.push(run.id);

@@ -129,7 +129,7 @@ async fn full(rows: &dyn Records, name: &str) -> Verdict {
     rows.insert_thread(thread_row(name)).await?;
     rows.create_run(run(&format!("run of {name}"), name)).await?;
     rows.put_cron(CronRow { thread: Some(thread(name)), ..cron(&format!("cron of {name}")) }).await?;
-    rows.append_events(vec![event(name, 1, "run")]).await?;
+    rows.append_events(1, vec![event(name, 1, "run")]).await?;
     Ok(rows.expire_events(&thread(name), "run", NOW).await?)
 }
 
@@ -138,7 +138,7 @@ async fn is_gone(rows: &dyn Records, name: &str) -> Verdict {
     equal("its run", rows.run(&format!("run of {name}")).await?, None)?;
     equal("its schedule", rows.cron(&format!("cron of {name}")).await?, None)?;
     equal("its events", rows.events(&thread(name), None, None, 9).await?, [])?;
-    let missing = rows.append_events(vec![event(name, 2, "run")]).await;
+    let missing = rows.append_events(1, vec![event(name, 2, "run")]).await;
     is!("an event of it", missing, Err(StoreError::NoThread(_)));
     is!("a number for it", rows.reserve_events(&thread(name), 1).await, Err(StoreError::NoThread(_)));
     let cron = CronRow { thread: Some(thread(name)), ..cron("late") };
@@ -338,7 +338,7 @@ async fn numbers_of_events_are_never_reused(b: &Bench<'_>) -> Verdict {
     equal("after a release", reserve(5).await?, 13)?;
     rows.release_events(&t, 4, 11).await?;
     equal("after a release that is too late", reserve(2).await?, 18)?;
-    rows.append_events(vec![event("t", 19, "r")]).await?;
+    rows.append_events(1, vec![event("t", 19, "r")]).await?;
     rows.release_events(&t, 18, 20).await?;
     equal("after a release of a number in use", reserve(1).await?, 20)?;
     let at_once = at_once(8, |_| {
@@ -366,8 +366,8 @@ async fn events_come_in_order(b: &Bench<'_>) -> Verdict {
         rows.insert_thread(thread_row(name)).await?;
     }
     let all = vec![event("t", 3, "r"), event("t", 1, "r"), event("u", 2, "r"), event("t", 9, "s")];
-    rows.append_events(all).await?;
-    rows.append_events(vec![event("t", 4, "r")]).await?;
+    rows.append_events(1, all).await?;
+    rows.append_events(1, vec![event("t", 4, "r")]).await?;
     let t = thread("t");
     let [one, three, four] = [1, 3, 4].map(|seq| event("t", seq, "r"));
     let nine = event("t", 9, "s");
@@ -379,10 +379,10 @@ async fn events_come_in_order(b: &Bench<'_>) -> Verdict {
     equal("after the last", rows.events(&t, None, Some(u64::MAX), 99).await?, [])?;
     equal("those of no thread", rows.events(&thread("none"), None, None, 99).await?, [])?;
     let other = EventRow { text: json("7"), ..four };
-    rows.append_events(vec![other.clone()]).await?;
+    rows.append_events(1, vec![other.clone()]).await?;
     equal("one that was replaced", rows.events(&t, None, Some(3), 1).await?, [other])?;
     let mixed = vec![event("t", 20, "r"), event("none", 1, "r")];
-    is!("some of no thread", rows.append_events(mixed).await, Err(StoreError::NoThread(_)));
+    is!("some of no thread", rows.append_events(1, mixed).await, Err(StoreError::NoThread(_)));
     equal("none of them", rows.events(&t, None, Some(9), 99).await?, [])
 }
 
@@ -390,7 +390,7 @@ async fn events_expire_by_run(b: &Bench<'_>) -> Verdict {
     let rows = records(b)?;
     rows.insert_thread(thread_row("t")).await?;
     let t = thread("t");
-    rows.append_events((1..=6).map(|seq| event("t", seq, ["r", "s"][seq as usize % 2])).collect()).await?;
+    rows.append_events(1, (1..=6).map(|seq| event("t", seq, ["r", "s"][seq as usize % 2])).collect()).await?;
     rows.expire_events(&t, "r", NOW + 9).await?;
     rows.expire_events(&t, "s", NOW + 10).await?;
     rows.expire_events(&t, "s", NOW + 11).await?;

@@ -36,6 +36,9 @@ pub(super) const QUEUE: Table = Table {
     thread: Some(0),
 };
 
+/// The SQL condition for the row of the queue of a run.
+const OF_NAME: &str = "id = (SELECT id FROM server_run WHERE name = ?)";
+
 /// The SQL condition for rows of the queue whose runs have not ended.
 const ACTIVE: &str = "status IN ('pending', 'running')";
 
@@ -60,6 +63,11 @@ struct Held {
     run: RunRow,
 }
 
+/// Returns a number of attempts.
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 impl Held {
     /// Reads the rows of a run, given that of the queue.
     fn of(connection: &Connection, queue: &Stored) -> Result<Self, StoreError> {
@@ -67,7 +75,6 @@ impl Held {
         let run = RUNS.find(connection, "id = ?", [queue.id])?.ok_or_else(missing)?;
         let run: RunRow = run.decode()?;
         let error: Option<Json> = queue.decode()?;
-        let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let cancel = queue.optional_text(9).map(|_| queue.named(9, CancelAction::from_name)).transpose()?;
         let run = RunRow {
             status: queue.named(2, RunStatus::from_name)?,
@@ -84,7 +91,7 @@ impl Held {
     }
 
     fn find(connection: &Connection, run: &str) -> Result<Option<Self>, StoreError> {
-        let queue = QUEUE.find(connection, "id = (SELECT id FROM server_run WHERE name = ?)", [run])?;
+        let queue = QUEUE.find(connection, OF_NAME, [run])?;
         queue.map(|queue| Self::of(connection, &queue)).transpose()
     }
 
@@ -270,6 +277,12 @@ fn decide<T>(
     let thread = Thread::needed(connection, &held.run.thread)?;
     let decision = decision(Some(&held.run));
     carry_out(connection, &[held], thread, decision, now_ms)
+}
+
+/// Returns the number of attempts of a run; `None` if there is no such run.
+pub(super) fn attempt(connection: &Connection, run: &str) -> Result<Option<u32>, StoreError> {
+    let queue = QUEUE.find(connection, OF_NAME, [run])?;
+    queue.map(|queue| queue.count(5).map(small)).transpose()
 }
 
 pub(super) fn finish(

@@ -103,10 +103,19 @@ impl Records for SqliteRecords {
         run: &str,
         attempt: u32,
         ending: Ending,
+        last: Option<EventRow>,
         now_ms: u64,
     ) -> Result<bool, StoreError> {
         let run = run.to_owned();
-        self.write(move |connection| runs::finish(connection, &run, attempt, ending.clone(), now_ms)).await
+        events::check(self.saver.limits(), last.as_slice())?;
+        let finish = move |connection: &Connection| {
+            let is_finished = runs::finish(connection, &run, attempt, ending.clone(), now_ms)?;
+            if is_finished {
+                events::append(connection, last.as_slice())?;
+            }
+            Ok(is_finished)
+        };
+        self.write(finish).await
     }
 
     async fn cancel_run(
@@ -192,9 +201,17 @@ impl Records for SqliteRecords {
         self.write(move |connection| events::release(connection, &thread, next, reserved_to)).await
     }
 
-    async fn append_events(&self, events: Vec<EventRow>) -> Result<(), StoreError> {
+    async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
         events::check(self.saver.limits(), &events)?;
-        self.write(move |connection| events::append(connection, &events)).await
+        let append = move |connection: &Connection| {
+            for of_run in events.chunk_by(|one, next| one.run == next.run) {
+                if runs::attempt(connection, &of_run[0].run)?.is_some_and(|begun| begun > attempt) {
+                    return Ok(false);
+                }
+            }
+            events::append(connection, &events).map(|()| true)
+        };
+        self.write(append).await
     }
 
     async fn events(

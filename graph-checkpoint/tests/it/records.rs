@@ -71,7 +71,7 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
     let held = rows.claim_run(&claim, 5).await.expect("a claim").expect("a pending run");
     let error = Some(json(&format!("{CANARY:?}")));
     let ending = Ending::Ended { status: RunStatus::Error, thread: ThreadStatus::Error, error };
-    assert!(rows.finish_run("failed", held.attempt, ending, 6).await.expect("the end of a run"));
+    assert!(rows.finish_run("failed", held.attempt, ending, None, 6).await.expect("the end of a run"));
     let assistant = AssistantRow {
         id: "a".into(),
         version: 1,
@@ -110,7 +110,7 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
         at_ms: 7,
         text: text.clone(),
     };
-    rows.append_events(vec![event(1, "failed"), event(2, "pending")]).await.expect("events of two runs");
+    rows.append_events(1, vec![event(1, "failed"), event(2, "pending")]).await.expect("events of two runs");
     // It expires in the far future.
     rows.expire_events(&thread(name), "failed", 1 << 50).await.expect("an expiry");
 }
@@ -241,7 +241,7 @@ fn rows_beyond_the_limits_are_refused_and_change_nothing() {
         assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
         let text = json(&large().to_string());
         let event = EventRow { thread: thread("t"), seq: 9, run: "pending".into(), at_ms: 1, text };
-        let refused = rows.append_events(vec![event]).await;
+        let refused = rows.append_events(1, vec![event]).await;
         assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
         assert_eq!(rows.thread(&thread("t")).await.unwrap(), before);
         assert_eq!(rows.run("large").await.unwrap(), None);

@@ -202,12 +202,17 @@ impl Records for MemoryRecords {
         run: &str,
         attempt: u32,
         ending: Ending,
+        last: Option<EventRow>,
         now_ms: u64,
     ) -> Result<bool, StoreError> {
         let mut rows = self.rows();
         let Some(row) = rows.run(run).map(|(_, run)| run.clone()) else { return Ok(false) };
         let decision = life::finish(Some(&row), attempt, ending, now_ms);
-        Ok(rows.carry_out(&row.thread, decision, now_ms))
+        let is_finished = rows.carry_out(&row.thread, decision, now_ms);
+        if let Some(event) = last.filter(|_| is_finished) {
+            rows.held(&event.thread)?.events.insert(event.seq, event);
+        }
+        Ok(is_finished)
     }
 
     async fn cancel_run(
@@ -332,13 +337,16 @@ impl Records for MemoryRecords {
         Ok(())
     }
 
-    async fn append_events(&self, events: Vec<EventRow>) -> Result<(), StoreError> {
+    async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
         let mut rows = self.rows();
         events.iter().try_for_each(|event| rows.held(&event.thread).map(drop))?;
+        if events.iter().any(|event| rows.run(&event.run).is_some_and(|(_, run)| run.attempt > attempt)) {
+            return Ok(false);
+        }
         for event in events {
             rows.held(&event.thread)?.events.insert(event.seq, event);
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn events(

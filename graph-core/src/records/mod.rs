@@ -87,13 +87,15 @@ pub trait Records: Send + Sync {
     /// Extends a worker's claim to a run, and reads requests to cancel it.
     async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError>;
 
-    /// Ends an attempt of a run, as [`life::finish`] decides, and sets the status of its thread. Returns `false`,
-    /// and changes nothing, if the run was claimed by another worker or has ended.
+    /// Ends an attempt of a run, as [`life::finish`] decides, sets the status of its thread, and stores the run's last
+    /// event with it, so that no event of a later run is stored before. Returns `false`, and changes nothing, if the
+    /// run was claimed by another worker or has ended.
     async fn finish_run(
         &self,
         run: &str,
         attempt: u32,
         ending: Ending,
+        last: Option<EventRow>,
         now_ms: u64,
     ) -> Result<bool, StoreError>;
 
@@ -158,8 +160,9 @@ pub trait Records: Send + Sync {
     /// next reservation begins at `next`, unless another one was made since.
     async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError>;
 
-    /// Stores events, all or none; an event with the number of a stored one replaces it.
-    async fn append_events(&self, events: Vec<EventRow>) -> Result<(), StoreError>;
+    /// Stores events of an attempt, all or none; an event with the number of a stored one replaces it. Returns `false`,
+    /// and stores nothing, if a later attempt of the run has begun: its readers do not look for earlier numbers.
+    async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError>;
 
     /// Reads the events of a thread, or of one of its runs, with numbers above `after`, in their order.
     async fn events(

@@ -32,7 +32,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 type Refused = (i32, String);
 
 async fn message(State(app): State<App>, call: Call) -> Reply {
-    let version = call.headers.get("mcp-protocol-version").map(|version| version.to_str().unwrap_or_default());
+    let version =
+        call.headers.get("mcp-protocol-version").map(|version| version.to_str().unwrap_or_default());
     if let Some(version) = version.filter(|version| !VERSIONS.contains(version)) {
         let detail =
             format!("mcp-protocol-version: {version:?} is unknown; known are {}", VERSIONS.join(", "));
@@ -42,7 +43,8 @@ async fn message(State(app): State<App>, call: Call) -> Reply {
     let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
     let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
         // Nothing is asked of clients, so their responses answer nothing.
-        if message["jsonrpc"] == "2.0" && (message.get("result").is_some() || message.get("error").is_some()) {
+        if message["jsonrpc"] == "2.0" && (message.get("result").is_some() || message.get("error").is_some())
+        {
             return nothing(StatusCode::ACCEPTED);
         }
         let text = "the body must be one message of JSON-RPC 2.0 with a method".to_owned();

@@ -70,6 +70,39 @@ impl Attempt {
     /// # Errors
     /// Returns an error if more numbers are needed and the store fails.
     pub(crate) async fn log(&mut self, what: Logged) -> Result<(), StoreError> {
+        let entry = self.numbered(what).await?;
+        self.ring.push(Arc::clone(&entry), self.keeper.is_some());
+        if let Some(keeper) = &self.keeper
+            && keeper.send(Kept::Entry(entry)).is_err()
+        {
+            tracing::error!(run = self.run, "the writer of the events has ended");
+        }
+        Ok(())
+    }
+
+    /// Makes the last entry of the run, and its row if the events of the run are stored. The caller stores the row
+    /// together with the end of the run, and then [shows](Self::show) the entry.
+    ///
+    /// # Errors
+    /// Returns an error if more numbers are needed and the store fails.
+    pub(crate) async fn last(
+        &mut self,
+        what: Logged,
+    ) -> Result<(Arc<LogEntry>, Option<EventRow>), StoreError> {
+        let entry = self.numbered(what).await?;
+        let row = self.keeper.is_some().then(|| row(&self.thread, &entry));
+        Ok((entry, row))
+    }
+
+    /// Shows the last entry of the run, which is stored, to readers.
+    pub(crate) fn show(&self, last: Arc<LogEntry>) {
+        let seq = last.seq;
+        self.ring.push(last, self.keeper.is_some());
+        self.ring.stored(seq);
+    }
+
+    /// Makes the next entry.
+    async fn numbered(&mut self, what: Logged) -> Result<Arc<LogEntry>, StoreError> {
         if self.next == self.reserved_to {
             self.next = self.hub.records().reserve_events(&self.thread, RESERVED).await?;
             self.reserved_to = self.next + RESERVED;
@@ -80,14 +113,7 @@ impl Attempt {
         };
         let entry = LogEntry { seq: self.next, at_ms, run: self.run.clone(), attempt: self.attempt, what };
         self.next += 1;
-        let entry = Arc::new(entry);
-        self.ring.push(Arc::clone(&entry), self.keeper.is_some());
-        if let Some(keeper) = &self.keeper
-            && keeper.send(Kept::Entry(entry)).is_err()
-        {
-            tracing::error!(run = self.run, "the writer of the events has ended");
-        }
-        Ok(())
+        Ok(Arc::new(entry))
     }
 
     /// Waits until everything that was logged is stored.
@@ -151,7 +177,7 @@ async fn keep(
                 Ok(None) | Err(_) => break,
             }
         }
-        match append(&*records, &run, rows).await {
+        match append(&*records, run.attempt, rows).await {
             Ok(true) => ring.stored(last),
             Ok(false) => ring.forget(&run.id, run.attempt),
             Err(error) => {
@@ -168,15 +194,8 @@ async fn keep(
 }
 
 /// Stores entries of an attempt. Returns `false` if the run is another worker's.
-async fn append(records: &dyn Records, run: &RunRow, rows: Vec<EventRow>) -> Result<bool, StoreError> {
-    if rows.is_empty() {
-        return Ok(true);
-    }
-    let is_own = records.run(&run.id).await?.is_none_or(|row| row.attempt == run.attempt);
-    if is_own {
-        records.append_events(rows).await?;
-    }
-    Ok(is_own)
+async fn append(records: &dyn Records, attempt: u32, rows: Vec<EventRow>) -> Result<bool, StoreError> {
+    if rows.is_empty() { Ok(true) } else { records.append_events(attempt, rows).await }
 }
 
 fn row(thread: &ThreadId, entry: &LogEntry) -> EventRow {

@@ -87,7 +87,9 @@ impl Service {
             (Some(answer), None) => answer,
             (None, Some(answers @ Value::Object(_))) => answers,
             (None, None) => return Err(Failure::invalid("answer, or answers by their ids, are missing")),
-            (None, Some(_)) => return Err(Failure::invalid("answers: an object by the ids of questions is needed")),
+            (None, Some(_)) => {
+                return Err(Failure::invalid("answers: an object by the ids of questions is needed"));
+            }
             (Some(_), Some(_)) => return Err(Failure::invalid("give either answer or answers")),
         };
         if let Some(other) = arguments.keys().next() {
@@ -147,7 +149,8 @@ impl Service {
             name.to_owned()
         };
         let defaults = self.0.graphs.iter().map(|graph| {
-            let (title, assistant) = (graph.name().to_string(), ids::default_assistant(graph.name().as_str()));
+            let (title, assistant) =
+                (graph.name().to_string(), ids::default_assistant(graph.name().as_str()));
             let description = format!("Runs the graph {title}.");
             Tool { name: name(&title, &assistant), assistant, title, description, graph }
         });
@@ -166,7 +169,8 @@ impl Service {
 
 impl Tool<'_> {
     fn shown(&self) -> Value {
-        let mut schema = self.graph.json_schemas().input.filter(Value::is_object).unwrap_or_else(|| json!({}));
+        let mut schema =
+            self.graph.json_schemas().input.filter(Value::is_object).unwrap_or_else(|| json!({}));
         schema["type"] = json!("object");
         json!({
             "name": self.name,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use superstep_core::checkpoint::{Claim, StoreError};
 use superstep_core::error::ErrorReport;
 use superstep_core::records::life::{Beat, Ending, MOST_ATTEMPTS};
-use superstep_core::records::{RunRow, RunStatus, ThreadStatus};
+use superstep_core::records::{EventRow, RunRow, RunStatus, ThreadStatus};
 use superstep_core::run::{AnyGraph, AnyState, EventKind, RunEvent, Status, Thread, ThreadError, View};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -68,7 +68,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
             let failed = Failed::from(error);
             tracing::debug!(run = row.id, error = failed.message, "a run waits for its thread");
             let ending = if failed.is_elsewhere() { Ending::GivenBack } else { failed.ending() };
-            return finish(worker, row, ending).await.map(drop);
+            return finish(worker, row, ending, None).await.map(drop);
         }
     };
     let graph = hold.fenced(graph)?;
@@ -99,17 +99,17 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let Some(ending) = ending.filter(|_| control.stopped() != Some(Stop::Lost)) else {
         return log.close(None).await;
     };
-    if !finish(worker, row, ending.clone()).await? {
-        return log.close(None).await;
-    }
-    let expires_ms = worker.clock.now_ms().saturating_add(millis(worker.options.events_kept));
-    match last_entry(ending) {
-        Some(last) => {
-            log.log(last).await?;
-            log.close(Some(expires_ms)).await
+    let (last, stored) = match last_entry(&ending) {
+        Some(what) => {
+            let (last, stored) = log.last(what).await?;
+            (Some(last), stored)
         }
-        None => log.close(None).await,
-    }
+        None => (None, None),
+    };
+    let is_finished = finish(worker, row, ending, stored).await?;
+    let Some(last) = last.filter(|_| is_finished) else { return log.close(None).await };
+    log.show(last);
+    log.close(Some(worker.clock.now_ms().saturating_add(millis(worker.options.events_kept)))).await
 }
 
 /// Logs the events of a run, and returns the last failure of a task.
@@ -304,12 +304,19 @@ impl Driven<'_> {
     }
 }
 
-/// Stores the end of an attempt. Returns `false` if the run is another worker's.
-async fn finish(worker: &Worker, row: &RunRow, ending: Ending) -> Result<bool, StoreError> {
+/// Stores the end of an attempt, with the last event of a run that has ended. Returns `false` if the run is another
+/// worker's.
+async fn finish(
+    worker: &Worker,
+    row: &RunRow,
+    ending: Ending,
+    last: Option<EventRow>,
+) -> Result<bool, StoreError> {
     let Worker { records, clock, .. } = worker;
     let mut tries = 1;
     loop {
-        match records.finish_run(&row.id, row.attempt, ending.clone(), clock.now_ms()).await {
+        let stored = records.finish_run(&row.id, row.attempt, ending.clone(), last.clone(), clock.now_ms());
+        match stored.await {
             Err(error) if tries < TRIES => {
                 tracing::warn!(%error, run = row.id, "the end of a run could not be stored");
                 tries += 1;
@@ -321,13 +328,14 @@ async fn finish(worker: &Worker, row: &RunRow, ending: Ending) -> Result<bool, S
 }
 
 /// Returns the last entry of the run; `None` if it has not ended.
-fn last_entry(ending: Ending) -> Option<Logged> {
+fn last_entry(ending: &Ending) -> Option<Logged> {
     match ending {
         Ending::Ended { status, thread, error } => {
-            Some(Logged::Ended { status, thread, error: error.and_then(|error| error.decode().ok()) })
+            let error = error.as_ref().and_then(|error| error.decode().ok());
+            Some(Logged::Ended { status: *status, thread: *thread, error })
         }
         Ending::RolledBack { thread } => {
-            Some(Logged::Ended { status: RunStatus::Interrupted, thread, error: None })
+            Some(Logged::Ended { status: RunStatus::Interrupted, thread: *thread, error: None })
         }
         Ending::GivenBack => None,
     }

@@ -40,6 +40,8 @@ enum Defect {
     AbandonedRunsStay,
     BeatsExtendNothing,
     AttemptsIgnored,
+    LateEventsAreStored,
+    LastEventsLost,
     EndsTwice,
     GivenBackIsLost,
     RolledBackRunsStay,
@@ -55,7 +57,7 @@ enum Defect {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 34] = [
+const NOTICED: [(Defect, &[&str]); 36] = [
     (Defect::RowsAreMadeAgain, &["rows.clones_have_the_same_rows"]),
     (Defect::InsertsReplace, &["rows.a_thread_is_inserted_once"]),
     (Defect::MetadataLost, &["rows.a_thread_is_changed"]),
@@ -91,6 +93,8 @@ const NOTICED: [(Defect, &[&str]); 34] = [
     (Defect::AbandonedRunsStay, &["queue.an_abandoned_run_is_claimed_again", "queue.outlive_their_program"]),
     (Defect::BeatsExtendNothing, &["queue.a_beat_extends_the_claim"]),
     (Defect::AttemptsIgnored, &["queue.a_stale_attempt_changes_nothing"]),
+    (Defect::LateEventsAreStored, &["queue.a_stale_attempt_changes_nothing"]),
+    (Defect::LastEventsLost, &["queue.a_run_ends_once"]),
     (Defect::EndsTwice, &["queue.a_run_ends_once", "queue.a_stale_attempt_changes_nothing"]),
     (Defect::GivenBackIsLost, &["queue.a_run_that_is_given_back_goes_first"]),
     (Defect::RolledBackRunsStay, &["queue.a_rolled_back_run_is_deleted"]),
@@ -262,6 +266,7 @@ impl Records for Rows {
         run: &str,
         attempt: u32,
         ending: Ending,
+        last: Option<EventRow>,
         now_ms: u64,
     ) -> Result<bool, StoreError> {
         let (mut attempt, mut ending) = (attempt, ending);
@@ -277,7 +282,8 @@ impl Records for Rows {
             }
             _ => {}
         }
-        let has_ended = self.inner.finish_run(run, attempt, ending, now_ms).await?;
+        let last = last.filter(|_| !self.has(Defect::LastEventsLost));
+        let has_ended = self.inner.finish_run(run, attempt, ending, last, now_ms).await?;
         Ok(has_ended || self.has(Defect::EndsTwice))
     }
 
@@ -307,7 +313,7 @@ impl Records for Rows {
         {
             let ending =
                 Ending::Ended { status: RunStatus::Success, thread: ThreadStatus::Idle, error: None };
-            self.inner.finish_run(run, row.attempt, ending, row.updated_ms).await?;
+            self.inner.finish_run(run, row.attempt, ending, None, row.updated_ms).await?;
         }
         self.inner.delete_run(run).await
     }
@@ -380,8 +386,9 @@ impl Records for Rows {
         self.inner.release_events(thread, next, reserved_to).await
     }
 
-    async fn append_events(&self, events: Vec<EventRow>) -> Result<(), StoreError> {
-        self.inner.append_events(events).await
+    async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
+        let attempt = if self.has(Defect::LateEventsAreStored) { u32::MAX } else { attempt };
+        self.inner.append_events(attempt, events).await
     }
 
     async fn events(
