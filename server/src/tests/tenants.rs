@@ -146,6 +146,11 @@ impl World {
             "ItemSearch" => json!({ "namespace_prefix": [] }),
             "NamespaceSearch" => json!({ "prefix": [] }),
             "CronCreate" => json!({ "assistant_id": "stories", "schedule": YEARLY }),
+            "McpMessage" => {
+                let arguments = json!({ "thread": id("thread_id"), "answer": "very" });
+                let params = json!({ "name": "resume_run", "arguments": arguments });
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+            }
             "CronPatch" => json!({ "enabled": false }),
             other => panic!("write a body of {other} that names Ada's objects"),
         }
