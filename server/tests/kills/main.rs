@@ -42,7 +42,7 @@ const CLIENTS: u64 = 32;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-#[ignore = "fails on some seeds: a client that comes back may miss events of a killed attempt; `just kills` runs it"]
+#[ignore = "takes a second for each kill; `just kills` runs it"]
 fn accepted_runs_end_once_although_servers_are_killed() {
     let kills = dice::number("SUPERSTEP_KILLS").unwrap_or(KILLS);
     let mut dice = Dice::new();
