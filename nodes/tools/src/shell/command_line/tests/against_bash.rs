@@ -10,8 +10,9 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// A program that logs a mark, its name, and its arguments in brackets.
-const STUB: &str = "#!/bin/sh\n{ printf '\\001%s' \"${0##*/}\"; printf ' [%s]' \"$@\"; } >> \"$LOG\"\n";
+/// A program that logs a mark, its name, and its arguments in brackets, in one write: programs of a pipe log at the
+/// same time.
+const STUB: &str = "#!/bin/sh\narguments=$(printf ' [%s]' \"$@\")\nprintf '\\001%s%s' \"${0##*/}\" \"$arguments\" >> \"$LOG\"\n";
 
 /// A folder of programs in which `bash` finds only those that log, and harmless wrappers.
 struct Programs {
@@ -64,7 +65,9 @@ impl Programs {
             .stderr(Stdio::null())
             .output();
         ended.unwrap();
-        std::fs::read_to_string(&log).unwrap().split('\u{1}').skip(1).map(str::to_owned).collect()
+        // An argument such as $'\xaa' is no UTF-8.
+        let log = std::fs::read(&log).unwrap();
+        String::from_utf8_lossy(&log).split('\u{1}').skip(1).map(str::to_owned).collect()
     }
 }
 
