@@ -41,6 +41,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         get("/assistants/{assistant_id}/graph", graph, "Read the nodes and edges of a graph")
             .query(&["xray"]),
         get("/assistants/{assistant_id}/schemas", schemas, "Read the JSON Schemas of a graph"),
+        get("/assistants/{assistant_id}/subgraphs", subgraphs, "Read the JSON Schemas of the subgraphs")
+            .query(&["recurse"]),
+        get(
+            "/assistants/{assistant_id}/subgraphs/{namespace}",
+            subgraphs,
+            "Read the JSON Schemas of a subgraph",
+        )
+        .query(&["recurse"]),
     ];
     endpoints.into_iter().map(|endpoint| endpoint.on(Resource::Assistants)).collect()
 }
@@ -89,4 +97,10 @@ async fn graph(State(app): State<App>, call: Call) -> Reply {
 
 async fn schemas(State(app): State<App>, call: Call) -> Reply {
     ok(&app.service.schemas(&call.scope, call.path("assistant_id")).await?)
+}
+
+async fn subgraphs(State(app): State<App>, call: Call) -> Reply {
+    let recurse = call.query.flag("recurse")?.unwrap_or(false);
+    let (id, namespace) = (call.path("assistant_id"), call.param("namespace"));
+    ok(&app.service.subgraph_schemas(&call.scope, id, namespace, recurse).await?)
 }

@@ -1,8 +1,9 @@
 //! Assistants: graphs with configuration, in versions. Each graph has a default one.
 
 use serde_json::{Map, Value, json};
+use superstep_core::id::NodeName;
 use superstep_core::records::{AssistantQuery, AssistantRow};
-use superstep_core::run::AnyGraph;
+use superstep_core::run::JsonSchemas;
 use superstep_core::state::Json;
 
 use super::state::has;
@@ -216,7 +217,30 @@ impl Service {
     /// Returns the JSON Schemas of an assistant's graph.
     pub(crate) async fn schemas(&self, scope: &Scope, id: &str) -> Result<Value, Failure> {
         let row = self.assistant_row(scope, id).await?;
-        Ok(schemas(self.graph(row.graph.as_str())?))
+        let graph = self.graph(row.graph.as_str())?;
+        Ok(schemas(graph.name().as_str(), &graph.json_schemas()))
+    }
+
+    /// Returns the JSON Schemas of an assistant's subgraphs by namespace: the names of the nodes that lead to each,
+    /// joined by `|`. They are those of the nodes of the graph; with `recurse`, those below, too; with `namespace`, only
+    /// this one.
+    pub(crate) async fn subgraph_schemas(
+        &self,
+        scope: &Scope,
+        id: &str,
+        namespace: Option<&str>,
+        recurse: bool,
+    ) -> Result<Value, Failure> {
+        let row = self.assistant_row(scope, id).await?;
+        let mut found = Map::new();
+        for (path, of) in self.graph(row.graph.as_str())?.subgraph_json_schemas() {
+            let Some(node) = path.last() else { continue };
+            let name = path.iter().map(NodeName::as_str).collect::<Vec<_>>().join("|");
+            if namespace.map_or(recurse || path.len() == 1, |namespace| namespace == name) {
+                found.insert(name, schemas(node.as_str(), &of));
+            }
+        }
+        Ok(found.into())
     }
 }
 
@@ -225,10 +249,9 @@ pub(super) fn is_default(row: &AssistantRow) -> bool {
     row.metadata.get("created_by").is_some_and(|by| by == "system")
 }
 
-fn schemas(graph: &AnyGraph) -> Value {
-    let schemas = graph.json_schemas();
+fn schemas(name: &str, schemas: &JsonSchemas) -> Value {
     json!({
-        "graph_id": graph.name(),
+        "graph_id": name,
         "input_schema": schemas.input,
         "output_schema": schemas.output,
         "state_schema": schemas.state,

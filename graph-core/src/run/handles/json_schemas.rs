@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::graph::Graph;
+use crate::graph::Program;
+use crate::id::NodeName;
 use crate::node::schema_of;
 use crate::state::{FieldSchema, Lifetime, Schema};
 
@@ -56,25 +58,25 @@ impl<S, C> Graph<S, C> {
     /// ```
     #[must_use]
     pub fn json_schemas(&self) -> JsonSchemas {
-        let program = &self.runtime().program;
-        let derived = program.initial.json_schema().and_then(|schema| schema.decode::<Value>().ok());
-        let object = |is_input| derived.as_ref().map(|derived| object(derived, &program.schema, is_input));
-        let state = object(false);
-        let (input, output) = match &self.runtime().json_schemas {
-            Some((input, output)) => (input.decode().ok(), output.decode().ok()),
+        let schemas = of_program(&self.runtime().program);
+        match &self.runtime().json_schemas {
+            Some((input, output)) => {
+                JsonSchemas { input: input.decode().ok(), output: output.decode().ok(), ..schemas }
+            }
             // The fields of a flow are not its input.
-            None if self.runtime().read_input.is_some() => (None, None),
-            None => (object(true), state.clone()),
-        };
-        let mut configurations = Vec::new();
-        program.add_configurations(&mut configurations);
-        let mut configurations: Vec<Value> =
-            configurations.iter().filter_map(|schema| schema.decode().ok()).collect();
-        let config = match configurations.len() {
-            0 | 1 => configurations.pop(),
-            _ => Some(json!({ "type": "object", "allOf": configurations })),
-        };
-        JsonSchemas { state, input, output, config }
+            None if self.runtime().read_input.is_some() => {
+                JsonSchemas { input: None, output: None, ..schemas }
+            }
+            None => schemas,
+        }
+    }
+
+    /// Returns the JSON Schemas of all subgraphs, each with the nodes that lead to it.
+    #[must_use]
+    pub fn subgraph_json_schemas(&self) -> Vec<(Vec<NodeName>, JsonSchemas)> {
+        let mut found = Vec::new();
+        add_subgraphs(&self.runtime().program, &[], &mut found);
+        found
     }
 
     /// Sets the types `I` of inputs and `O` of outputs for [`json_schemas`](Self::json_schemas): the types of a
@@ -82,6 +84,32 @@ impl<S, C> Graph<S, C> {
     #[must_use]
     pub fn with_json_schemas<I: JsonSchema, O: JsonSchema>(self) -> Self {
         self.with(|runtime| runtime.json_schemas = Some((schema_of::<I>(), schema_of::<O>())))
+    }
+}
+
+/// Returns the schemas of a graph whose input and output are its state.
+fn of_program(program: &Program) -> JsonSchemas {
+    let derived = program.initial.json_schema().and_then(|schema| schema.decode::<Value>().ok());
+    let object = |is_input| derived.as_ref().map(|derived| object(derived, &program.schema, is_input));
+    let state = object(false);
+    let mut configurations = Vec::new();
+    program.add_configurations(&mut configurations);
+    let mut configurations: Vec<Value> =
+        configurations.iter().filter_map(|schema| schema.decode().ok()).collect();
+    let config = match configurations.len() {
+        0 | 1 => configurations.pop(),
+        _ => Some(json!({ "type": "object", "allOf": configurations })),
+    };
+    JsonSchemas { input: object(true), output: state.clone(), state, config }
+}
+
+fn add_subgraphs(program: &Program, above: &[NodeName], found: &mut Vec<(Vec<NodeName>, JsonSchemas)>) {
+    for (node, name) in program.nodes.iter().zip(&*program.names) {
+        if let Some(subgraph) = &node.subgraph {
+            let path = [above, core::slice::from_ref(name)].concat();
+            found.push((path.clone(), of_program(subgraph)));
+            add_subgraphs(subgraph, &path, found);
+        }
     }
 }
 

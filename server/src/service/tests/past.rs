@@ -140,3 +140,16 @@ async fn a_history_has_as_many_states_as_were_asked_for() {
     let service = started(graph.erased());
     assert_eq!(service.test_history("long").await.len(), 100);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_schemas_of_a_subgraph_are_found_by_its_node() {
+    let (service, _) = fanned_out().await;
+    let all = service.subgraph_schemas(&scope(), "fanout", None, false).await.unwrap();
+    let (node, schemas) = all.as_object().unwrap().iter().next().expect("the graph has a subgraph");
+    assert_eq!((&schemas["graph_id"], schemas.get("state_schema").is_some()), (&json!(node), true));
+    assert_eq!(service.subgraph_schemas(&scope(), "fanout", None, true).await.unwrap()[node], *schemas);
+    let one = service.subgraph_schemas(&scope(), "fanout", Some(node), false).await.unwrap();
+    assert_eq!(one, json!({ node: schemas }));
+    let unknown = service.subgraph_schemas(&scope(), "fanout", Some("nope"), true).await.unwrap();
+    assert_eq!(unknown, json!({}));
+}
