@@ -211,6 +211,14 @@ impl SqliteSaver {
         self.write(Kind::Short, move |turn| work(turn).map(Ok)).await
     }
 
+    /// Sends work like [`request`](Self::request) that a power failure may undo; see [`Kind::Unsynced`].
+    pub(crate) async fn request_unsynced<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut Turn<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(Kind::Unsynced, move |turn| work(turn).map(Ok)).await
+    }
+
     /// Sends work to the writer without waiting for it.
     fn hand_over(
         &self,
@@ -235,6 +243,15 @@ impl SqliteSaver {
             shared.writer.queue.push(job);
             written.await.map_err(|_| FileError::WriterGone)??;
         }
+        self.query_stored(read).await
+    }
+
+    /// Reads on a blocking thread. Writes whose callers do not wait for them may be missing.
+    pub(crate) async fn query_stored<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let shared = self.shared();
         let _place = shared.readers.places.acquire().await.map_err(|_| FileError::WriterGone)?;
         let shared = Arc::clone(shared);
         away_from_the_runtime(move || shared.read(read)).await

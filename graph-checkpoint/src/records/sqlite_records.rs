@@ -31,11 +31,20 @@ impl SqliteRecords {
         self.saver.request(move |turn| work(&turn.cache.connection)).await
     }
 
+    /// Writes rows that only matter to the processes that run.
+    async fn write_unsynced<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.saver.request_unsynced(move |turn| work(&turn.cache.connection)).await
+    }
+
+    /// Reads rows. Every write of a row has a waiting caller, so nothing needs to be written first.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.saver.query(work).await
+        self.saver.query_stored(work).await
     }
 }
 
@@ -90,12 +99,12 @@ impl Records for SqliteRecords {
 
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError> {
         let claim = claim.clone();
-        self.write(move |connection| runs::claim(connection, &claim, now_ms)).await
+        self.write_unsynced(move |connection| runs::claim(connection, &claim, now_ms)).await
     }
 
     async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
         let run = run.to_owned();
-        self.write(move |connection| runs::beat(connection, &run, attempt, until_ms)).await
+        self.write_unsynced(move |connection| runs::beat(connection, &run, attempt, until_ms)).await
     }
 
     async fn finish_run(
@@ -193,12 +202,12 @@ impl Records for SqliteRecords {
 
     async fn reserve_events(&self, thread: &ThreadId, count: u64) -> Result<u64, StoreError> {
         let thread = thread.clone();
-        self.write(move |connection| events::reserve(connection, &thread, count)).await
+        self.write_unsynced(move |connection| events::reserve(connection, &thread, count)).await
     }
 
     async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError> {
         let thread = thread.clone();
-        self.write(move |connection| events::release(connection, &thread, next, reserved_to)).await
+        self.write_unsynced(move |connection| events::release(connection, &thread, next, reserved_to)).await
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
@@ -227,7 +236,7 @@ impl Records for SqliteRecords {
 
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError> {
         let (thread, run) = (thread.clone(), run.to_owned());
-        self.write(move |connection| events::expire(connection, &thread, &run, at_ms)).await
+        self.write_unsynced(move |connection| events::expire(connection, &thread, &run, at_ms)).await
     }
 
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {

@@ -158,7 +158,7 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
-        self.request(move |turn| turn.lease(&request)).await
+        self.request_unsynced(move |turn| turn.lease(&request)).await
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {

@@ -28,6 +28,9 @@ pub(crate) enum Kind {
     Outcome,
     /// A request to make everything on the thread as durable as the options promise.
     Flush(ThreadId),
+    /// A request about the processes that work on the file. A power failure may undo it: it ends those processes, too,
+    /// and every later commit makes it durable.
+    Unsynced,
     /// A deletion or an import, which read many rows.
     Long,
     /// Any other request.

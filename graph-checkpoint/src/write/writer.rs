@@ -184,7 +184,7 @@ impl Ledger {
                 }
                 // These callers receive the error now.
                 Kind::Commit { thread, .. } | Kind::Flush(thread) => drop(self.deferred_errors.take(thread)),
-                Kind::Outcome | Kind::Long | Kind::Short => {}
+                Kind::Outcome | Kind::Unsynced | Kind::Long | Kind::Short => {}
             }
             job.refuse(FileError::shared(&failure));
             job.answer();
@@ -222,7 +222,7 @@ impl Ledger {
 
     /// Writes jobs in order, as many as fit into one turn, and counts those that have a reply.
     fn write(&mut self, jobs: &mut [Job], done: &mut usize, waits: Waits) -> Result<(), Failed> {
-        self.begin(waits)?;
+        self.begin(waits, jobs)?;
         // A free sequence number does not prove that no other connection has written: its row may have been deleted
         // again.
         if let Some(cache) = &mut self.cache {
@@ -278,11 +278,15 @@ impl Ledger {
         self.cache = None;
     }
 
-    fn begin(&mut self, waits: Waits) -> Result<(), Failed> {
+    fn begin(&mut self, waits: Waits, jobs: &[Job]) -> Result<(), Failed> {
         self.cache().map_err(Failed::Before)?;
-        let Some(cache) = self.cache.as_ref().filter(|cache| cache.connection.is_autocommit()) else {
+        let Some(cache) = self.cache.as_mut().filter(|cache| cache.connection.is_autocommit()) else {
             return Ok(());
         };
+        if self.file.options.durability == Durability::Power {
+            let is_synced = !jobs.iter().all(|job| matches!(job.kind, Kind::Unsynced));
+            cache.sync_commits(is_synced).map_err(Failed::Before)?;
+        }
         let attempt = || {
             let begun = cache.connection.prepare_cached("BEGIN IMMEDIATE");
             begun.and_then(|mut begin| begin.execute([])).map(drop).map_err(sqlite)

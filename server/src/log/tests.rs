@@ -127,7 +127,8 @@ async fn write(
     log: &mut Vec<(u64, bool)>,
     readers: &mut Vec<(Reader, usize)>,
 ) {
-    let mut attempt = Attempt::begin(hub, row, run.is_stored).await.unwrap();
+    let numbers = hub.reserve(&row.thread).await.unwrap();
+    let mut attempt = Attempt::begin(hub, row, numbers, run.is_stored);
     for at in 0..run.entries {
         let modes = Vec::new();
         let begun = Logged::Begun {

@@ -289,15 +289,21 @@ impl Service {
 
     /// Returns the last checkpoint of a run.
     async fn last_of(&self, graph: &AnyGraph, run: &RunRow) -> Result<Option<shown::Shown>, Failure> {
-        let thread = graph.thread(run.thread.clone());
+        let head = shown::head(graph, &run.thread).await?;
+        let is_of_run = |shown: &shown::Shown| {
+            shown.view.metadata.user.get(RUN_ID).is_some_and(|id| id.as_str() == Some(&run.id))
+        };
+        if head.as_ref().is_none_or(is_of_run) {
+            return Ok(head);
+        }
         let Some(saver) = graph.saver() else { return Ok(None) };
+        let thread = graph.thread(run.thread.clone());
         let of_run = Json::encode(&run.id).ok();
         let history = saver.history(&run.thread, At::Head, LATER).await?;
-        let position = history.iter().position(|summary| summary.metadata.get(RUN_ID) == of_run.as_ref());
-        match position {
-            None | Some(0) => shown::head(graph, &run.thread).await,
-            Some(position) => {
-                let past = thread.at(history[position].id).await?;
+        match history.iter().find(|summary| summary.metadata.get(RUN_ID) == of_run.as_ref()) {
+            None => Ok(head),
+            Some(last) => {
+                let past = thread.at(last.id).await?;
                 Ok(shown::past(graph, &thread, &past).await?)
             }
         }

@@ -56,14 +56,14 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let watched = Watched { worker, row, control };
     let held = async {
         worker.hub.free(&row.thread).await;
-        Hold::acquire(graph, claim, LEASE_WAIT).await
+        Hold::acquire(graph, &worker.hub, claim, LEASE_WAIT).await
     };
     let hold = tokio::select! {
         hold = held => hold,
         lost = watched.watch(None) => match lost? {},
     };
-    let hold = match hold {
-        Ok(hold) => hold,
+    let (hold, numbers) = match hold {
+        Ok(held) => held,
         Err(error) => {
             let failed = Failed::from(error);
             tracing::debug!(run = row.id, error = failed.message, "a run waits for its thread");
@@ -76,7 +76,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let driven = Driven { worker, row, control, graph, thread };
     let request = Request::new(row);
     let is_stored = request.as_ref().is_ok_and(Request::is_resumable);
-    let mut log = Attempt::begin(&worker.hub, row, is_stored).await?;
+    let mut log = Attempt::begin(&worker.hub, row, numbers, is_stored);
     log.log(driven.begun()).await?;
     let before = driven.before().await;
     if is_stored && row.attempt > 1 {
@@ -95,8 +95,8 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let ending = driven.ending(ended, before, report.as_ref()).await;
     // Readers take the entries of a run that has ended for complete.
     log.flush().await;
-    hold.release().await;
     let Some(ending) = ending.filter(|_| control.stopped() != Some(Stop::Lost)) else {
+        hold.release().await;
         return log.close(None).await;
     };
     let (last, stored) = match last_entry(&ending) {
@@ -106,7 +106,9 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
         }
         None => (None, None),
     };
-    let is_finished = finish(worker, row, ending, stored).await?;
+    // The store carries them out in this order, in one transaction if it can.
+    let ((), is_finished) = tokio::join!(hold.release(), finish(worker, row, ending, stored));
+    let is_finished = is_finished?;
     let Some(last) = last.filter(|_| is_finished) else { return log.close(None).await };
     log.show(last);
     log.close(Some(worker.clock.now_ms().saturating_add(millis(worker.options.events_kept)))).await

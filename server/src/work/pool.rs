@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::records::{Records, RunClaim, RunRow};
 use superstep_core::run::CancellationToken;
@@ -92,18 +93,7 @@ impl Worker {
     pub(crate) async fn work(self: Arc<Self>) {
         let mut runs = JoinSet::new();
         while !self.closed.is_cancelled() {
-            while runs.len() < self.options.runs {
-                match self.claim().await {
-                    Ok(Some(run)) => {
-                        runs.spawn(Arc::clone(&self).driven(run));
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::error!(%error, "the queue of runs cannot be read");
-                        break;
-                    }
-                }
-            }
+            self.fill(&mut runs).await;
             tokio::select! {
                 () = self.closed.cancelled() => {}
                 () = self.wake.notified() => {}
@@ -113,6 +103,31 @@ impl Worker {
         }
         while let Some(ended) = runs.join_next().await {
             report(ended);
+        }
+    }
+
+    /// Claims runs until none waits or all places are taken. Twice as many claims follow those that all got a run: a
+    /// store carries requests that arrive together out in one transaction.
+    async fn fill(self: &Arc<Self>, runs: &mut JoinSet<()>) {
+        let mut at_once = 1;
+        loop {
+            let count = at_once.min(self.options.runs.saturating_sub(runs.len()));
+            let claims = join_all((0..count).map(|_| self.claim())).await;
+            let mut claimed = 0;
+            for claim in claims {
+                match claim {
+                    Ok(Some(run)) => {
+                        claimed += 1;
+                        runs.spawn(Arc::clone(self).driven(run));
+                    }
+                    Ok(None) => {}
+                    Err(error) => tracing::error!(%error, "the queue of runs cannot be read"),
+                }
+            }
+            if claimed < count || count == 0 {
+                return;
+            }
+            at_once *= 2;
         }
     }
 
