@@ -232,13 +232,15 @@ impl SqliteSaver {
         self.lease.as_ref().map(|lease| lease.fence)
     }
 
-    /// Reads on a blocking thread, after all pending writes are completed.
+    /// Reads on a blocking thread, after all pending writes of this thread are completed; of all threads if `thread` is
+    /// `None`.
     pub(crate) async fn query<T: Send + 'static>(
         &self,
+        thread: Option<&ThreadId>,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let shared = self.shared();
-        if shared.writer.queue.is_unsettled() {
+        if shared.writer.queue.is_unsettled_on(thread) {
             let (job, written) = Job::settle();
             shared.writer.queue.push(job);
             written.await.map_err(|_| FileError::WriterGone)??;

@@ -133,7 +133,7 @@ impl Ledger {
         let failed = match self.write(&mut jobs, &mut done, waits) {
             Ok(()) => {
                 queue.put_back(jobs.split_off(done));
-                queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
+                queue.settled(&jobs);
                 jobs.into_iter().for_each(Job::answer);
                 return Ok(());
             }
@@ -176,7 +176,7 @@ impl Ledger {
             return queue.put_back(jobs);
         };
         let failure = Arc::new(failure);
-        queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
+        queue.settled(&jobs);
         for mut job in jobs {
             match &job.kind {
                 Kind::Result { thread, base, .. } => {
