@@ -9,7 +9,7 @@
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
 //! let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-//! assert_eq!(run(["superstep", "threads", "nowhere.db"], screen), Exit::Unusable);
+//! assert_eq!(run(["superstep", "threads", "nowhere.db"], &[], screen), Exit::Unusable);
 //! assert_eq!(err, b"error: there is no file nowhere.db\n");
 //! ```
 
@@ -23,6 +23,7 @@ mod arguments;
 mod assignment;
 mod debug;
 mod excerpt;
+mod extension;
 mod failure;
 mod file;
 #[cfg(any(fuzzing, test))]
@@ -49,6 +50,8 @@ mod topology;
 mod topology_svg;
 mod verbs;
 
+pub use clap;
 pub use debug::{Debugger, debugger};
+pub use extension::Extension;
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};
