@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use superstep_core::checkpoint::{Claim, StoreError};
 use superstep_core::error::ErrorReport;
-use superstep_core::records::life::{Beat, Ending, MOST_ATTEMPTS};
+use superstep_core::records::life::{self, Beat, Ending, MOST_ATTEMPTS};
 use superstep_core::records::{EventRow, RunRow, RunStatus, ThreadStatus};
 use superstep_core::run::{AnyGraph, AnyState, EventKind, RunEvent, Status, Thread, ThreadError, View};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -71,6 +71,16 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
             return finish(worker, row, ending, None).await.map(drop);
         }
     };
+    // If this process was suspended, another one may have continued and finished the run. A worker that claims the run
+    // from now on needs a later lease, which fences this one off.
+    match watched.asked().await? {
+        Beat::Held => {}
+        Beat::Cancel(action) => control.stop(Stop::from(action)),
+        Beat::Lost => {
+            hold.release().await;
+            return Ok(());
+        }
+    }
     let graph = hold.fenced(graph)?;
     let thread = graph.thread(row.thread.clone());
     let driven = Driven { worker, row, control, graph, thread };
@@ -165,8 +175,7 @@ impl Watched<'_> {
                 }
                 records.beat(&self.row.id, self.row.attempt, self.worker.until_ms()).await
             } else {
-                let row = records.run(&self.row.id).await;
-                row.map(|row| superstep_core::records::life::beat(row.as_ref(), self.row.attempt))
+                self.asked().await
             };
             match answer {
                 Ok(Beat::Held) => {}
@@ -175,6 +184,12 @@ impl Watched<'_> {
                 Err(error) => tracing::warn!(%error, run = self.row.id, "a claim could not be extended"),
             }
         }
+    }
+
+    /// Reads requests to cancel the run, without extending the claim.
+    async fn asked(&self) -> Result<Beat, StoreError> {
+        let row = self.worker.records.run(&self.row.id).await?;
+        Ok(life::beat(row.as_ref(), self.row.attempt))
     }
 
     /// Renews the lease, and stops the run if it was lost.
