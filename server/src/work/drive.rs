@@ -78,7 +78,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
         Beat::Cancel(action) => control.stop(Stop::from(action)),
         Beat::Lost => {
             hold.release().await;
-            return Ok(());
+            return worker.hub.release(&row.thread, numbers).await;
         }
     }
     let graph = hold.fenced(graph)?;
