@@ -12,7 +12,7 @@ pub(crate) mod openapi;
 mod protocol;
 mod runs;
 mod socket;
-mod sse;
+pub(crate) mod sse;
 mod state;
 mod store;
 mod stream;

@@ -49,8 +49,7 @@ impl Service {
             let detail = "too many runs wait; try again later";
             return Err(Failure { retry_after: Some(5), ..Failure::new(429, detail) });
         }
-        let missing =
-            |failure: Failure| if failure.status == 404 { Failure::not_found(MISSING) } else { failure };
+        let missing = |failure: Failure| failure.if_missing(MISSING);
         let assistant = self.assistant_row(scope, &request.assistant).await.map_err(missing)?;
         let graph = self.graph(assistant.graph.as_str())?;
         check_nodes(graph, &request.kwargs)?;
@@ -121,10 +120,8 @@ impl Service {
             kwargs.checkpoint.as_ref().filter(|checkpoint| checkpoint.namespace.is_empty())
             && let Some(id) = &checkpoint.id
         {
-            thread
-                .at(checkpoint_id(id)?)
-                .await
-                .map_err(|_| Failure::not_found(format!("Checkpoint {id} not found")))?;
+            let missing = |error| Failure::from(error).if_missing(format!("Checkpoint {id} not found"));
+            thread.at(checkpoint_id(id)?).await.map_err(missing)?;
             return Ok(None);
         }
         let resume = kwargs.command.as_ref().and_then(|command| command.resume.as_ref());
@@ -220,12 +217,11 @@ impl Service {
         thread: Option<&str>,
         id: &str,
     ) -> Result<RunRow, Failure> {
-        let unknown = || Failure::not_found(format!("Run with ID {id} not found"));
-        let row = self.0.records.run(id).await?.ok_or_else(unknown)?;
-        if thread.is_some_and(|thread| thread != row.thread.as_str()) {
-            return Err(unknown());
-        }
-        self.thread_row(scope, row.thread.as_str()).await.map_err(|_| unknown())?;
+        let unknown = format!("Run with ID {id} not found");
+        let row = self.0.records.run(id).await?;
+        let row = row.filter(|row| thread.is_none_or(|thread| thread == row.thread.as_str()));
+        let row = row.ok_or_else(|| Failure::not_found(&unknown))?;
+        self.thread_row(scope, row.thread.as_str()).await.map_err(|failure| failure.if_missing(unknown))?;
         Ok(self.redacted(row))
     }
 
@@ -342,7 +338,7 @@ impl Service {
             Some(ids) => {
                 let mut runs = Vec::new();
                 for id in ids {
-                    runs.extend(self.run_row(scope, request.thread.as_deref(), id).await.ok());
+                    runs.extend(found(self.run_row(scope, request.thread.as_deref(), id).await)?);
                 }
                 runs
             }
@@ -354,8 +350,8 @@ impl Service {
         };
         let mut cancelled = 0;
         for run in runs {
-            let is_visible = self.run_row(scope, None, &run.id).await.is_ok();
-            if is_visible && self.cancel(scope, &run, request.action).await.is_ok() {
+            let is_visible = found(self.run_row(scope, None, &run.id).await)?.is_some();
+            if is_visible && found(self.cancel(scope, &run, request.action).await)?.is_some() {
                 cancelled += 1;
             }
         }
@@ -385,6 +381,14 @@ impl Service {
     pub(crate) async fn check_store(&self) -> Result<(), Failure> {
         self.0.records.thread(&thread_id("ok")).await?;
         Ok(())
+    }
+}
+
+/// Returns `None` for something that does not exist.
+fn found<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match result {
+        Err(failure) if failure.status == 404 => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -8,6 +8,7 @@ mod fuzz;
 mod guard;
 mod mcp;
 mod sockets;
+mod stores;
 mod tenants;
 
 use axum::Router;

@@ -1,9 +1,12 @@
-"""Drives a server of the twin graphs with the Python SDK: every method of threads, runs, assistants, store and crons.
+"""Drives a server of the twin graphs with the Python SDK: every method of threads, runs, assistants, store and crons,
+which the last scenario checks.
 
 usage: drive.py URL
 """
 
 import asyncio
+import functools
+import inspect
 import sys
 import uuid
 
@@ -19,11 +22,38 @@ URL = sys.argv[1]
 HI = {"messages": [{"role": "user", "content": "hi"}]}
 PAUSE = 0.4  # seconds until a run waits in its node
 SCENARIOS = []
+RESOURCES = ["threads", "runs", "assistants", "store", "crons"]
+CALLED = set()
 
 
 def scenario(test):
     SCENARIOS.append(test)
     return test
+
+
+def methods(client):
+    """Returns the public methods of a client, as resource and name."""
+    for resource in RESOURCES:
+        for name, _ in inspect.getmembers(type(getattr(client, resource)), callable):
+            if not name.startswith("_"):
+                yield resource, name
+
+
+def noted(client):
+    """Notes each method of the client that is called."""
+
+    def note(method, key):
+        @functools.wraps(method)
+        def call(*args, **named):
+            CALLED.add(key)
+            return method(*args, **named)
+
+        return call
+
+    for resource, name in methods(client):
+        part = getattr(client, resource)
+        setattr(part, name, note(getattr(part, name), (resource, name)))
+    return client
 
 
 async def fails(status, call):
@@ -276,6 +306,10 @@ async def assistants_are_stored_with_versions(client):
     assert {"__start__", "plan", "talk", "__end__"} <= {node["id"] for node in graph["nodes"]}
     schemas = await client.assistants.get_schemas(id)
     assert schemas["graph_id"] == "agent"
+    assert await client.assistants.get_subgraphs(id) == {}
+    below = await client.assistants.get_subgraphs("fanout", recurse=True)
+    assert list(below) == ["worker"] and below["worker"]["state_schema"]["type"] == "object", below
+    assert await client.assistants.get_subgraphs("fanout", namespace="worker") == below
     thread = (await client.threads.create())["thread_id"]
     assert (await client.runs.wait(thread, id, input=HI))["log"] == ["plan", "talk", "finish"]
     await client.assistants.delete(id)
@@ -426,8 +460,14 @@ async def the_openapi_document_is_valid(client):
     OpenAPIV31SpecValidator(document).validate()
 
 
+@scenario
+async def every_method_of_the_client_is_called(client):
+    missing = set(methods(client)) - CALLED
+    assert not missing, missing
+
+
 async def main():
-    client = get_client(url=URL, api_key=None)
+    client = noted(get_client(url=URL, api_key=None))
     failed = 0
     only = sys.argv[2:]
     for test in SCENARIOS:

@@ -2,6 +2,7 @@
 
 mod cancelling;
 mod files;
+mod lost;
 mod others;
 mod past;
 mod recovery;
@@ -43,12 +44,12 @@ pub(super) struct Words {
     key: String,
 }
 
-/// The clock of a test: the time of the paused runtime.
-struct Paused(Instant);
+/// The clock of a test: the time of the paused runtime, ahead of others by a duration.
+struct Paused(Instant, Duration);
 
 impl superstep_core::store::Clock for Paused {
     fn now(&self) -> Duration {
-        Duration::from_secs(1_700_000_000) + self.0.elapsed()
+        Duration::from_secs(1_700_000_000) + self.0.elapsed() + self.1
     }
 }
 
@@ -74,8 +75,13 @@ impl Rig {
 
     /// Returns a server that has not started.
     fn stopped(&self) -> Service {
+        self.ahead(Duration::ZERO)
+    }
+
+    /// Returns a server that has not started, and whose clock is ahead: claims of the others are over for it.
+    fn ahead(&self, time: Duration) -> Service {
         let work = WorkOptions { lease: Duration::from_secs(3), ..WorkOptions::default() };
-        let clock = Clock::from(Paused(self.begun));
+        let clock = Clock::from(Paused(self.begun, time));
         Service::with(self.graphs(), ServiceOptions::default(), work, clock).expect("the graphs fit")
     }
 
