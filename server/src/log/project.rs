@@ -122,6 +122,8 @@ pub(crate) struct Projected {
     pub(crate) views: Arc<Views>,
     /// The number of the last entry that the client has seen. Earlier entries are read for the projection only.
     pub(crate) seen: u64,
+    /// The entry after which the client continues, until it was found in the log.
+    pub(crate) place: Option<u64>,
     /// Returns the message for a client that has missed entries, from the latest checkpoint.
     pub(crate) on_missed: fn(&CheckpointView) -> Option<Frame>,
     /// Cancelled when the server stops.
@@ -149,9 +151,10 @@ pub(crate) fn frames(projected: Projected) -> BoxStream<'static, Frame> {
             };
             let shown = match received {
                 Ok(None) => return None,
-                Ok(Some(Received::Entry(entry))) => projected.on(&entry, &mut tasks).await,
+                Ok(Some(Received::Entry(entry))) => projected.next(&entry, &mut tasks).await,
                 Ok(Some(Received::Missed)) if projected.subscription.after() < projected.seen => continue,
                 Ok(Some(Received::Missed)) => projected.missed().await,
+                Ok(Some(Received::Gone(ended))) => projected.gone(ended, &mut tasks).await,
                 Err(error) => Err(error),
             };
             match shown {
@@ -179,6 +182,24 @@ impl Projected {
         let row = self.subscription.thread_row().await?;
         self.is_admitted = row.is_some_and(|row| self.scope.admits(&row.metadata));
         Ok(self.is_admitted.then_some(received))
+    }
+
+    /// Returns the messages of an entry, after the state if the place of the client is no longer in the log.
+    async fn next(&mut self, entry: &LogEntry, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
+        let mut frames = match self.place.take_if(|place| entry.seq >= *place) {
+            Some(place) if entry.seq > place => self.missed().await?,
+            _ => Vec::new(),
+        };
+        frames.extend(self.on(entry, tasks).await?);
+        Ok(frames)
+    }
+
+    /// Returns the state and the end of a run, for a client that misses at least its last events.
+    async fn gone(&mut self, mut ended: LogEntry, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
+        ended.seq = ended.seq.max(self.seen.saturating_add(1));
+        let mut frames = self.missed().await?;
+        frames.extend(self.on(&ended, tasks).await?);
+        Ok(frames)
     }
 
     async fn on(&mut self, entry: &LogEntry, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {

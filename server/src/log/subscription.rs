@@ -25,6 +25,8 @@ pub(crate) enum Received {
     Entry(Arc<LogEntry>),
     /// Entries are gone, and no store has them. The next entries follow.
     Missed,
+    /// The run has ended, and its last entries are gone. This is its end.
+    Gone(LogEntry),
 }
 
 /// A reader of the log of a thread, or of one of its runs.
@@ -157,9 +159,14 @@ impl Subscription {
                     return Ok(None);
                 }
                 let thread = self.hub.records().thread(&row.thread).await?;
-                self.read.push_back(Arc::new(self.ended(&row, thread.map(|thread| thread.status))));
-                // Another process has not stored the events of this attempt.
-                Ok((row.attempt > self.attempt).then_some(Received::Missed))
+                let ended = self.ended(&row, thread.map(|thread| thread.status));
+                // The events have expired, or another process has not stored them.
+                if row.attempt > self.attempt {
+                    self.is_over = true;
+                    return Ok(Some(Received::Gone(ended)));
+                }
+                self.read.push_back(Arc::new(ended));
+                Ok(None)
             }
             Some(_) => Ok(None),
             None => {

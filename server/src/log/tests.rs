@@ -62,7 +62,9 @@ impl Reader {
             match self.subscription.next().now_or_never() {
                 Some(Ok(Some(Received::Entry(entry)))) => self.got.push(entry.seq),
                 Some(Ok(Some(Received::Missed))) => self.has_missed = true,
-                Some(Ok(None)) => panic!("the stream of a thread does not end"),
+                Some(Ok(Some(Received::Gone(_)))) | Some(Ok(None)) => {
+                    panic!("the stream of a thread does not end")
+                }
                 Some(Err(error)) => panic!("{error}"),
                 None => return,
             }
