@@ -12,7 +12,7 @@
 //! - `wire` has the JSON shapes of the clients, as pure functions.
 //! - `log` has the events of each thread; `legacy` and `protocol` project them into the two streaming formats.
 //! - `service` decides: it creates runs, cancels and recovers them, and reads and edits threads.
-//! - `work` claims runs and drives them.
+//! - `work` claims runs and drives them; `webhook` calls the addresses that want to know of their ends.
 //! - `api` has the routes; `guard` admits requests.
 #![forbid(unsafe_code)]
 
@@ -33,6 +33,7 @@ pub(crate) mod protocol;
 mod scope;
 mod serve;
 pub(crate) mod service;
+mod webhook;
 pub(crate) mod wire;
 pub(crate) mod work;
 

@@ -14,6 +14,7 @@ use crate::counts::Counts;
 use crate::guard::{Auth, Everyone, Guard, Hosts, Limits, Streams};
 use crate::listen::Listening;
 use crate::service::{Service, ServiceOptions};
+use crate::webhook::Webhooks;
 
 /// Makes a server for these graphs and flows, which clients of LangGraph's API use unchanged: `langgraph_sdk` for
 /// Python, `@langchain/langgraph-sdk` for JavaScript, and the user interfaces that are made with them.
@@ -57,6 +58,7 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         auth: None,
         is_insecure: false,
         limits: Limits::default(),
+        webhook_hosts: Vec::new(),
         workers: DEFAULT_WORKERS,
         lease: DEFAULT_LEASE,
         grace: DEFAULT_GRACE,
@@ -79,6 +81,8 @@ pub struct Server {
     auth: Option<Arc<dyn Auth>>,
     is_insecure: bool,
     limits: Limits,
+    /// The hosts of webhooks that need not be on the public internet.
+    webhook_hosts: Vec<String>,
     workers: usize,
     lease: Duration,
     pub(crate) grace: Duration,
@@ -112,6 +116,14 @@ pub enum ServeError {
     Wildcard {
         /// The host or origin.
         name: String,
+    },
+    /// A text that names no host was allowed for webhooks.
+    #[error(
+        "{host:?} is not a host for webhooks: write a name or an address, with :PORT to allow only that port"
+    )]
+    WebhookHost {
+        /// The text.
+        host: String,
     },
 }
 
@@ -149,6 +161,14 @@ impl Server {
     pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
         self.note_wildcard(origin.as_ref());
         self.hosts.allow_origin(origin.as_ref());
+        self
+    }
+
+    /// Allows webhooks at this host, `name` or `name:port`, wherever it is. Other hosts are called only at addresses of
+    /// the public internet.
+    #[cfg(feature = "webhooks")]
+    pub fn allow_webhook_host(mut self, host: impl AsRef<str>) -> Self {
+        self.webhook_hosts.push(host.as_ref().to_owned());
         self
     }
 
@@ -225,7 +245,9 @@ impl Server {
         if let Some(name) = self.wildcard {
             return Err(ServeError::Wildcard { name });
         }
-        let options = ServiceOptions { workers: self.workers, lease: self.lease, ..Default::default() };
+        let webhooks = Webhooks::new(&self.webhook_hosts).map_err(|host| ServeError::WebhookHost { host })?;
+        let (workers, lease) = (self.workers, self.lease);
+        let options = ServiceOptions { workers, lease, webhooks, ..Default::default() };
         let service = Service::new(self.graphs, options)?;
         let guard = Arc::new(Guard {
             hosts: self.hosts,

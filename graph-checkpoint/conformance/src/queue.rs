@@ -60,6 +60,7 @@ pub(super) fn run(id: &str, of: &str) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 
@@ -71,14 +72,14 @@ fn claim_until(until_ms: u64) -> RunClaim {
     RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms }
 }
 
-const LATER: u64 = NOW + 1_000;
+pub(super) const LATER: u64 = NOW + 1_000;
 
 /// Claims the next run, until [`LATER`].
 async fn claim(rows: &dyn Records) -> Result<Option<RunRow>, Stop> {
     Ok(rows.claim_run(&claim_until(LATER), NOW).await?)
 }
 
-async fn claimed(rows: &dyn Records) -> Result<RunRow, Stop> {
+pub(super) async fn claimed(rows: &dyn Records) -> Result<RunRow, Stop> {
     claim(rows).await?.ok_or_else(|| failed("a claim", "a run", "none"))
 }
 
@@ -86,7 +87,7 @@ async fn claimed_id(rows: &dyn Records) -> Result<Option<String>, Stop> {
     Ok(claim(rows).await?.map(|run| run.id))
 }
 
-async fn with_thread(b: &Bench<'_>, names: &[&str]) -> Result<Arc<dyn Records>, Stop> {
+pub(super) async fn with_thread(b: &Bench<'_>, names: &[&str]) -> Result<Arc<dyn Records>, Stop> {
     let rows = records(b)?;
     for name in names {
         rows.insert_thread(thread_row(name)).await?;
@@ -94,7 +95,7 @@ async fn with_thread(b: &Bench<'_>, names: &[&str]) -> Result<Arc<dyn Records>, 
     Ok(rows)
 }
 
-async fn create(rows: &dyn Records, runs: &[RunRow]) -> Verdict {
+pub(super) async fn create(rows: &dyn Records, runs: &[RunRow]) -> Verdict {
     for run in runs {
         is!(
             format!("the admission of {}", run.id),
@@ -118,7 +119,7 @@ fn ended(status: RunStatus, thread: ThreadStatus) -> Ending {
     Ending::Ended { status, thread, error: None }
 }
 
-fn success() -> Ending {
+pub(super) fn success() -> Ending {
     ended(RunStatus::Success, ThreadStatus::Idle)
 }
 
@@ -206,6 +207,7 @@ async fn runs_are_claimed_in_their_order(b: &Bench<'_>) -> Verdict {
     let older = RunRow { created_ms: 1, ..run("c", "t") };
     create(&*rows, &[run("d", "t"), older, run("a", "u"), run("b", "t")]).await?;
     let first = claimed(&*rows).await?;
+    equal("the time of its start", first.not_before_ms, NOW)?;
     equal("the first", (&*first.id, first.status, first.attempt), ("d", RunStatus::Running, 1))?;
     equal("its worker", (first.owner.as_deref(), first.until_ms), (Some("worker"), LATER))?;
     equal("as it is read", rows.run("d").await?.as_ref(), Some(&first))?;

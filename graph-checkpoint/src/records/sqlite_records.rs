@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use superstep_core::checkpoint::StoreError;
-use superstep_core::id::ThreadId;
+use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
     AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Records, RunClaim,
@@ -140,6 +140,27 @@ impl Records for SqliteRecords {
     async fn delete_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |connection| runs::delete(connection, &run)).await
+    }
+
+    async fn claim_call(
+        &self,
+        graphs: &[NodeName],
+        until_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<RunRow>, StoreError> {
+        let graphs = graphs.to_vec();
+        let asked = graphs.clone();
+        match self.read(move |connection| runs::is_call_due(connection, &asked, now_ms)).await? {
+            true => {
+                self.write(move |connection| runs::claim_call(connection, &graphs, until_ms, now_ms)).await
+            }
+            false => Ok(None),
+        }
+    }
+
+    async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |connection| runs::finish_call(connection, &run, call, next_ms)).await
     }
 
     async fn put_assistant(&self, assistant: AssistantRow) -> Result<(AssistantRow, bool), StoreError> {

@@ -58,6 +58,7 @@ fn run_row(id: &str, of: &str) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 

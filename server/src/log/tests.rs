@@ -104,6 +104,7 @@ fn run_row(id: String, thread: &ThreadId) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 

@@ -20,6 +20,8 @@ mod tests;
 mod threads;
 mod tools;
 mod upkeep;
+#[cfg(feature = "webhooks")]
+mod webhooks;
 
 pub(crate) use streams::{Resume, ThreadMode};
 
@@ -37,11 +39,12 @@ pub(crate) use crate::clock::Clock;
 use crate::graphs::{Graphs, GraphsError};
 use crate::log::{Hub, Views};
 pub(crate) use crate::scope::Scope;
+use crate::webhook::Webhooks;
 use crate::wire::Failure;
 use crate::work::{WorkOptions, Worker};
 
 /// Settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ServiceOptions {
     /// The maximum number of runs at the same time.
     pub(crate) workers: usize,
@@ -49,11 +52,14 @@ pub(crate) struct ServiceOptions {
     pub(crate) lease: Duration,
     /// The maximum number of runs that wait.
     pub(crate) most_pending: u64,
+    /// The webhooks that may be called.
+    pub(crate) webhooks: Webhooks,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
-        Self { workers: 64, lease: Duration::from_secs(10), most_pending: 10_000 }
+        let (lease, webhooks) = (Duration::from_secs(10), Webhooks::default());
+        Self { workers: 64, lease, most_pending: 10_000, webhooks }
     }
 }
 

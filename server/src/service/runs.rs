@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use superstep_core::checkpoint::{At, CheckpointerExt};
 use superstep_core::records::life::{Admitted, Cancelled};
 use superstep_core::records::{
-    AssistantRow, CancelAction, Expiry, ExpiryStrategy, RunQuery, RunRow, RunStatus, ThreadChange, ThreadRow,
-    ThreadStatus,
+    AssistantRow, Calls, CancelAction, Expiry, ExpiryStrategy, RunQuery, RunRow, RunStatus, ThreadChange,
+    ThreadRow, ThreadStatus,
 };
 use superstep_core::run::AnyGraph;
 use superstep_core::state::Json;
@@ -49,6 +49,7 @@ impl Service {
             let detail = "too many runs wait; try again later";
             return Err(Failure { retry_after: Some(5), ..Failure::new(429, detail) });
         }
+        self.check_webhook(request.kwargs.webhook.as_deref())?;
         let missing = |failure: Failure| failure.if_missing(MISSING);
         let assistant = self.assistant_row(scope, &request.assistant).await.map_err(missing)?;
         let graph = self.graph(assistant.graph.as_str())?;
@@ -81,6 +82,11 @@ impl Service {
             Admitted::Busy => Err(Failure::conflict(BUSY)),
             Admitted::Exists => Err(Failure::conflict(format!("Run with ID {} already exists", run.id))),
         }
+    }
+
+    /// Checks that the server may call the webhook of a request.
+    pub(crate) fn check_webhook(&self, address: Option<&str>) -> Result<(), Failure> {
+        address.map_or(Ok(()), |address| self.0.options.webhooks.check(address))
     }
 
     /// Returns the thread of a new run, which is created if the request says so.
@@ -172,6 +178,7 @@ impl Service {
         let delay = std::time::Duration::try_from_secs_f64(request.after_seconds).unwrap_or_default();
         let mut kwargs = configured(request.kwargs, assistant);
         kwargs.temporary = thread.expiry.is_some_and(|expiry| expiry.minutes <= TEMPORARY);
+        let calls = kwargs.webhook.is_some().then(Calls::default);
         let mut kwargs = json!(kwargs);
         if let Some(asked) = asked {
             kwargs[ASKED] = json!(asked);
@@ -194,6 +201,7 @@ impl Service {
             lost: 0,
             cancel: None,
             error: None,
+            calls,
         }
     }
 
@@ -245,7 +253,7 @@ impl Service {
     }
 
     /// Returns the row of a run for clients, without the secrets of its request.
-    fn redacted(&self, row: RunRow) -> RunRow {
+    pub(super) fn redacted(&self, row: RunRow) -> RunRow {
         let graph = self.0.graphs.named(row.graph.as_str());
         RunRow { kwargs: redacted(row.kwargs, graph), ..row }
     }
@@ -273,8 +281,13 @@ impl Service {
         if let (RunStatus::Error | RunStatus::Timeout, Some(error)) = (run.status, &run.error) {
             return Ok(failed(&error.decode().unwrap_or_default()));
         }
+        self.values_of(&run).await
+    }
+
+    /// Returns the values with which a run has ended, with `__interrupt__`.
+    pub(super) async fn values_of(&self, run: &RunRow) -> Result<Value, Failure> {
         let graph = self.graph(run.graph.as_str())?;
-        let Some(shown) = self.last_of(graph, &run).await? else { return Ok(json!({})) };
+        let Some(shown) = self.last_of(graph, run).await? else { return Ok(json!({})) };
         let state = shown.state(false);
         let mut values = state["values"].clone();
         if let Some(interrupts) = state["interrupts"].as_array().filter(|interrupts| !interrupts.is_empty()) {

@@ -25,8 +25,15 @@ const THREADS: usize = 256;
 impl Service {
     /// Starts the workers, on the current tokio runtime.
     pub(crate) fn start(&self) {
-        let worker = Arc::clone(&self.0.worker);
-        self.spawn(worker.work());
+        let work = Arc::clone(&self.0.worker).work();
+        #[cfg(feature = "webhooks")]
+        let work = {
+            let calls = self.clone().call_webhooks();
+            async move {
+                tokio::join!(work, calls);
+            }
+        };
+        self.spawn(work);
         let service = self.clone();
         self.spawn(async move { service.ticks().await });
         let service = self.clone();

@@ -3,15 +3,12 @@
 use std::future::pending;
 
 use serde_json::{Value, json};
-use superstep_checkpoint::SqliteSaver;
-use superstep_core::checkpoint::StoreError;
 use superstep_core::graph::{END, START, StateGraph};
 use superstep_core::node::Ask;
 use superstep_core::run::{AnyGraph, Graph};
 
 use super::*;
 use crate::Workers;
-use crate::wire::Failure;
 
 /// A server with threads in the states that errors need: `fresh` never ran, `asks` has a question, `pair` two, and
 /// `busy` a run that never ends.
@@ -85,6 +82,15 @@ fn json_request(method: &str, path: &str, body: String) -> Request<Body> {
     let request = request(method, path).header("content-type", "application/json");
     request.body(body.into()).unwrap()
 }
+
+#[cfg(not(feature = "webhooks"))]
+const PRIVATE_WEBHOOK: &str = "webhook: this server was built without webhooks (feature `webhooks`)";
+#[cfg(not(feature = "webhooks"))]
+const LOCAL_WEBHOOK: &str = PRIVATE_WEBHOOK;
+#[cfg(feature = "webhooks")]
+const PRIVATE_WEBHOOK: &str = "webhook: `10.0.0.1` is not on the public internet, ";
+#[cfg(feature = "webhooks")]
+const LOCAL_WEBHOOK: &str = "webhook: `localhost` is not on the public internet, ";
 
 /// Errors: the method, the path, the body, the status, and the beginning of the text.
 fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
@@ -339,6 +345,23 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             400,
             "You must provide a thread_id when resuming.",
         ),
+        // Webhooks.
+        (
+            "POST",
+            "/threads/fresh/runs",
+            run(json!({ "webhook": 3 })),
+            422,
+            "webhook: expected a string, found ",
+        ),
+        ("POST", "/threads/fresh/runs", run(json!({ "webhook": "http://10.0.0.1/" })), 422, PRIVATE_WEBHOOK),
+        (
+            "POST",
+            "/threads/fresh/runs/stream",
+            run(json!({ "webhook": "http://localhost/" })),
+            422,
+            LOCAL_WEBHOOK,
+        ),
+        ("POST", "/runs/batch", json!([run(json!({ "webhook": "http://10.0.0.1/" }))]), 422, PRIVATE_WEBHOOK),
         // Conflicts.
         ("POST", "/threads", json!({ "thread_id": "asks" }), 409, "Thread with ID asks already exists"),
         (
@@ -461,38 +484,4 @@ fn a_server_needs_graphs_with_a_checkpointer() {
     let text =
         "graphs \"pairs\" and \"stories\" have different stores; share one with `.shared_checkpointer(..)`";
     assert_eq!(apart.to_string(), text);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_store_is_503_and_the_client_may_try_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("full.db");
-    drop(SqliteSaver::open(&file).await.unwrap());
-    let pages = u32::try_from(file.metadata().unwrap().len() / 4096).unwrap() + 24;
-    let saver = SqliteSaver::options().max_pages(pages).open(&file).await.unwrap();
-    let stories = stories().checkpointer(saver);
-    let router = router(serve(&[&stories]));
-    for _ in 0..2000 {
-        let body = json!({ "metadata": { "text": "x".repeat(3000) } }).to_string();
-        let response = send(&router, json_request("POST", "/threads", body)).await;
-        if response.status() != 200 {
-            assert_eq!(response.headers()["retry-after"], "1");
-            let detail = "the store cannot be used at the moment; try again".to_owned();
-            assert_eq!(super::error(response).await, (503, detail));
-            let found = send(&router, json_request("POST", "/threads/search", "{}".to_owned())).await;
-            assert_eq!(found.status(), 200, "reading still works");
-            return;
-        }
-    }
-    panic!("the store was never full");
-}
-
-/// Locked and read-only files: the errors that savers return for them.
-#[test]
-fn a_store_that_is_locked_or_cannot_be_written_is_503() {
-    for error in [StoreError::Busy, StoreError::Io("attempt to write a readonly database".into())] {
-        let failure = Failure::from(error);
-        assert_eq!((failure.status, failure.retry_after), (503, Some(1)));
-        assert!(!failure.detail.contains("readonly"), "clients do not see the store's own text");
-    }
 }

@@ -1,12 +1,14 @@
 //! Tests of the whole server: requests in, responses out.
 
-mod canary;
+pub(crate) mod canary;
 mod contract;
 mod errors;
 mod flow;
 mod fuzz;
 mod guard;
 mod mcp;
+#[cfg(feature = "webhooks")]
+pub(crate) mod receiver;
 mod sockets;
 mod stores;
 mod tenants;

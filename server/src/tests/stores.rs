@@ -1,4 +1,4 @@
-//! Stores that fail: a file that another program has locked, and a damaged one.
+//! Stores that fail: a file that another program has locked, a damaged one, and a full one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use superstep_checkpoint::SqliteSaver;
+use superstep_core::checkpoint::StoreError;
 use superstep_core::graph::{END, START, StateGraph};
 use tokio::sync::Semaphore;
 use tracing::Level;
@@ -18,6 +19,7 @@ use super::tenants::World;
 use super::*;
 use crate::Resource;
 use crate::api::endpoints;
+use crate::wire::Failure;
 
 const TEXT: &str = "the store cannot be used at the moment; try again";
 
@@ -203,4 +205,37 @@ async fn a_stream_whose_store_fails_ends_with_an_error() {
         "error": "StoreError", "message": "the log cannot be read at the moment; connect again to continue",
     });
     assert_eq!(String::from_utf8_lossy(&text), format!("event: error\ndata: {failed}\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_store_is_503_and_the_client_may_try_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("full.db");
+    drop(SqliteSaver::open(&file).await.unwrap());
+    let pages = u32::try_from(file.metadata().unwrap().len() / 4096).unwrap() + 24;
+    let saver = SqliteSaver::options().max_pages(pages).open(&file).await.unwrap();
+    let stories = stories().checkpointer(saver);
+    let router = router(serve(&[&stories]));
+    for _ in 0..2000 {
+        let body = json!({ "metadata": { "text": "x".repeat(3000) } });
+        let response = sent(&router, "POST", "/threads", &body).await;
+        if response.status() != 200 {
+            assert_eq!(response.headers()["retry-after"], "1");
+            assert_eq!(error(response).await, (503, TEXT.to_owned()));
+            let found = sent(&router, "POST", "/threads/search", &json!({})).await;
+            assert_eq!(found.status(), 200, "reading still works");
+            return;
+        }
+    }
+    panic!("the store was never full");
+}
+
+/// Locked and read-only files: the errors that savers return for them.
+#[test]
+fn a_store_that_is_locked_or_cannot_be_written_is_503() {
+    for error in [StoreError::Busy, StoreError::Io("attempt to write a readonly database".into())] {
+        let failure = Failure::from(error);
+        assert_eq!((failure.status, failure.retry_after), (503, Some(1)));
+        assert!(!failure.detail.contains("readonly"), "clients do not see the store's own text");
+    }
 }

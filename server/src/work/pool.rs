@@ -53,6 +53,8 @@ pub(crate) struct Worker {
     pub(super) options: WorkOptions,
     running: Mutex<HashMap<String, Arc<Control>>>,
     wake: Notify,
+    /// Notified when a run of this process has ended.
+    ended: Notify,
     /// Cancelled when no more runs are claimed.
     closed: CancellationToken,
 }
@@ -65,13 +67,20 @@ impl Worker {
         clock: Clock,
         options: WorkOptions,
     ) -> Self {
-        let (running, wake, closed) = (Mutex::default(), Notify::new(), CancellationToken::new());
-        Self { records, graphs, hub, clock, options, running, wake, closed }
+        let (running, closed) = (Mutex::default(), CancellationToken::new());
+        let (wake, ended) = (Notify::new(), Notify::new());
+        Self { records, graphs, hub, clock, options, running, wake, ended, closed }
     }
 
     /// Reads the queue again, because it has changed.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
+    }
+
+    /// Waits until a run of this process has ended, if none has since the last call.
+    #[cfg(feature = "webhooks")]
+    pub(crate) async fn ended(&self) {
+        self.ended.notified().await;
     }
 
     /// Returns the controls of a run that this process drives.
@@ -157,6 +166,7 @@ impl Worker {
         }
         drop(guard);
         self.hub.wake(&run.thread);
+        self.ended.notify_one();
         self.wake();
     }
 

@@ -6,8 +6,12 @@ usage: drive.py URL
 
 import asyncio
 import functools
+import http.server
 import inspect
+import json
+import queue
 import sys
+import threading
 import uuid
 
 import httpx
@@ -450,6 +454,48 @@ async def tools_of_mcp_clients_run_graphs(client):
         assert ended.structured_content["output"]["log"][-1] == "finish", ended
         failed = await tools.call_tool("agent", {**HI, "fail": True})
         assert failed.is_error and "thread" in failed.content[0].text, failed
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """A receiver of webhooks, which refuses the first call."""
+
+    bodies = queue.Queue()
+    answers = iter([500])
+
+    def do_POST(self):
+        self.bodies.put(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(next(self.answers, 200))
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@scenario
+async def a_webhook_is_called_when_a_run_has_ended(client):
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{receiver.server_port}/hook?token=secret"
+    called = lambda: asyncio.to_thread(Receiver.bodies.get, timeout=20)
+    thread = (await client.threads.create())["thread_id"]
+    run = await client.runs.create(thread, "agent", input=HI, webhook=url)
+    first, second = await called(), await called()
+    assert first["run_id"] == second["run_id"] == run["run_id"], (first, second)
+    ended = await client.runs.get(thread, run["run_id"])
+    assert {name: second[name] for name in ended} == ended, (second, ended)
+    assert second["values"] == await client.runs.join(thread, run["run_id"]) and "error" not in second
+    assert second["created_at"] <= second["run_started_at"] <= second["run_ended_at"] < second["webhook_sent_at"]
+    await client.runs.wait(thread, "agent", input={**HI, "ask": True}, webhook=url)
+    assert (await called())["values"]["__interrupt__"]
+    await client.runs.wait(None, "agent", input={**HI, "fail": True}, webhook=url, raise_error=False)
+    failed = await called()
+    assert failed["status"] == "error" and failed["error"], failed
+    async for _ in client.runs.stream(None, "agent", input=HI, webhook=url):
+        pass
+    assert (await called())["status"] == "success"
+    assert "10.0.0.1" in await fails(422, client.runs.create(thread, "agent", input=HI, webhook="http://10.0.0.1/"))
+    assert Receiver.bodies.empty()
+    receiver.shutdown()
 
 
 @scenario

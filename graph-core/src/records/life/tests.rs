@@ -24,6 +24,7 @@ fn run(id: &str, multitask: Multitask) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 

@@ -9,6 +9,8 @@ mod recovery;
 mod runs;
 mod streams;
 mod threads;
+#[cfg(feature = "webhooks")]
+mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,7 @@ use tokio::time::Instant;
 
 use super::{Clock, Resume, Scope, Service, ServiceOptions};
 use crate::log::{Frame, LogEntry, Logged, Projection};
+use crate::webhook::Webhooks;
 use crate::wire::Failure;
 use crate::wire::request::RunCreate;
 use crate::wire::state_request::{HistoryRequest, StateAt, StateUpdate};
@@ -59,11 +62,13 @@ pub(super) struct Rig {
     /// A permit lets one node `hold` pass.
     gate: Arc<Semaphore>,
     begun: Instant,
+    webhooks: Webhooks,
 }
 
 impl Rig {
     fn new() -> Self {
-        Self { saver: Arc::new(MemorySaver::new()), gate: Arc::new(Semaphore::new(0)), begun: Instant::now() }
+        let (saver, gate) = (Arc::new(MemorySaver::new()), Arc::new(Semaphore::new(0)));
+        Self { saver, gate, begun: Instant::now(), webhooks: Webhooks::default() }
     }
 
     fn graphs(&self) -> Vec<AnyGraph> {
@@ -82,7 +87,8 @@ impl Rig {
     fn ahead(&self, time: Duration) -> Service {
         let work = WorkOptions { lease: Duration::from_secs(3), ..WorkOptions::default() };
         let clock = Clock::from(Paused(self.begun, time));
-        Service::with(self.graphs(), ServiceOptions::default(), work, clock).expect("the graphs fit")
+        let options = ServiceOptions { webhooks: self.webhooks.clone(), ..ServiceOptions::default() };
+        Service::with(self.graphs(), options, work, clock).expect("the graphs fit")
     }
 
     fn service(&self) -> Service {

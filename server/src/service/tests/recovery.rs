@@ -10,7 +10,7 @@ fn holds() -> Value {
 }
 
 /// Ends a server as a crash would: its tasks stop where they are.
-fn kill(service: &Service) {
+pub(super) fn kill(service: &Service) {
     for task in service.0.tasks.lock().unwrap().drain(..) {
         task.abort();
     }
