@@ -337,10 +337,11 @@ fn decide<T>(
     carry_out(connection, &[held], thread, decision, now_ms)
 }
 
-/// Returns the number of attempts of a run; `None` if there is no such run.
-pub(super) fn attempt(connection: &Connection, run: &str) -> Result<Option<u32>, StoreError> {
-    let queue = QUEUE.find(connection, OF_NAME, [run])?;
-    queue.map(|queue| queue.count(5).map(small)).transpose()
+/// Returns `true` if this attempt [holds](life::is_held) the run, without reading the request of the run.
+pub(super) fn is_held(connection: &Connection, run: &str, attempt: u32) -> Result<bool, StoreError> {
+    let Some(queue) = QUEUE.find(connection, OF_NAME, [run])? else { return Ok(false) };
+    let status = queue.named(2, RunStatus::from_name)?;
+    Ok(status == RunStatus::Running && small(queue.count(5)?) == attempt)
 }
 
 pub(super) fn finish(

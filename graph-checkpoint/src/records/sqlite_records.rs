@@ -234,8 +234,12 @@ impl Records for SqliteRecords {
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
         events::check(self.saver.limits(), &events)?;
         let append = move |connection: &Connection| {
+            for of_thread in events.chunk_by(|one, next| one.thread == next.thread) {
+                let thread = &of_thread[0].thread;
+                threads::id_of(connection, thread)?.ok_or_else(|| StoreError::NoThread(thread.clone()))?;
+            }
             for of_run in events.chunk_by(|one, next| one.run == next.run) {
-                if runs::attempt(connection, &of_run[0].run)?.is_some_and(|begun| begun > attempt) {
+                if !runs::is_held(connection, &of_run[0].run, attempt)? {
                     return Ok(false);
                 }
             }

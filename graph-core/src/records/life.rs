@@ -187,7 +187,9 @@ pub fn beat(run: Option<&RunRow>, attempt: u32) -> Beat {
     }
 }
 
-fn is_held(run: &RunRow, attempt: u32) -> bool {
+/// Returns `true` if this attempt of the run is the latest one and has not ended: only it stores events.
+#[must_use]
+pub fn is_held(run: &RunRow, attempt: u32) -> bool {
     run.status == RunStatus::Running && run.attempt == attempt
 }
 

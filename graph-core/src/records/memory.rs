@@ -362,7 +362,11 @@ impl Records for MemoryRecords {
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
         let mut rows = self.rows();
         events.iter().try_for_each(|event| rows.held(&event.thread).map(drop))?;
-        if events.iter().any(|event| rows.run(&event.run).is_some_and(|(_, run)| run.attempt > attempt)) {
+        let is_held = |event: &EventRow| {
+            let run = rows.run(&event.run);
+            run.is_some_and(|(_, run)| life::is_held(run, attempt))
+        };
+        if !events.iter().all(is_held) {
             return Ok(false);
         }
         for event in events {

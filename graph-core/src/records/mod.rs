@@ -174,7 +174,8 @@ pub trait Records: Send + Sync {
     async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError>;
 
     /// Stores events of an attempt, all or none; an event with the number of a stored one replaces it. Returns `false`,
-    /// and stores nothing, if a later attempt of the run has begun: its readers do not look for earlier numbers.
+    /// and stores nothing, if a later attempt of the run has begun, or the run has ended or was deleted: readers have
+    /// later numbers, or the end of the run, and do not look for these events.
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError>;
 
     /// Reads the events of a thread, or of one of its runs, with numbers above `after`, in their order.

@@ -320,8 +320,11 @@ impl Records for Rows {
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
-        let attempt = if self.has(Defect::LateEventsAreStored) { u32::MAX } else { attempt };
-        self.inner.append_events(attempt, events).await
+        let latest = match events.first().filter(|_| self.has(Defect::LateEventsAreStored)) {
+            Some(event) => self.inner.run(&event.run).await?,
+            None => None,
+        };
+        self.inner.append_events(latest.map_or(attempt, |run| run.attempt), events).await
     }
 
     async fn events(
