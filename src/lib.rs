@@ -203,8 +203,8 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        CheckpointFile, CheckpointReader, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver,
-        Subgraph, ThreadList, ThreadSize, maintenance,
+        CheckpointFile, CheckpointReader, Durability, Located, ReadOnlySaver, SqliteOptions, SqliteReader,
+        SqliteSaver, Subgraph, ThreadList, ThreadSize, maintenance,
     };
 
     #[cfg(feature = "sqlite")]

@@ -50,6 +50,7 @@ mod topology;
 mod topology_svg;
 mod verbs;
 
+pub use async_trait::async_trait;
 pub use clap;
 pub use debug::{Debugger, debugger};
 pub use extension::Extension;

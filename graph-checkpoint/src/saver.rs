@@ -292,7 +292,7 @@ impl SqliteSaver {
 }
 
 /// Reads on a blocking thread.
-async fn away_from_the_runtime<T: Send + 'static>(
+pub(crate) async fn away_from_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     match tokio::runtime::Handle::try_current() {

@@ -38,6 +38,7 @@ pub(crate) mod wire;
 pub(crate) mod work;
 
 pub use axum;
+pub use command_line::{CommandLineError, ServeOptions, Stopped};
 pub use graphs::GraphsError;
 pub use guard::{Access, Action, Auth, AuthError, Filter, Identity, Limits, Resource, Token, TokenError};
 pub use listen::Listening;

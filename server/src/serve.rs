@@ -57,6 +57,7 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         wildcard: None,
         auth: None,
         is_insecure: false,
+        is_read_only: false,
         limits: Limits::default(),
         webhook_hosts: Vec::new(),
         workers: DEFAULT_WORKERS,
@@ -80,6 +81,7 @@ pub struct Server {
     wildcard: Option<String>,
     auth: Option<Arc<dyn Auth>>,
     is_insecure: bool,
+    pub(crate) is_read_only: bool,
     limits: Limits,
     /// The hosts of webhooks that need not be on the public internet.
     webhook_hosts: Vec<String>,
@@ -147,6 +149,14 @@ impl Server {
     /// Admits every client also at an address that other machines can reach.
     pub fn insecure(self) -> Self {
         Self { is_insecure: true, ..self }
+    }
+
+    /// Only reads: requests that would write get status 403, no run is driven, and the server stores no rows of its own.
+    /// Assistants and threads without rows are shown as if they had some.
+    ///
+    /// The graphs may be [without code](superstep_core::run::AnyGraph::stored), and their saver may refuse to write.
+    pub fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
     }
 
     /// Allows requests that name this host, `name` or `name:port`, beside the names and addresses of this machine.
@@ -246,8 +256,8 @@ impl Server {
             return Err(ServeError::Wildcard { name });
         }
         let webhooks = Webhooks::new(&self.webhook_hosts).map_err(|host| ServeError::WebhookHost { host })?;
-        let (workers, lease) = (self.workers, self.lease);
-        let options = ServiceOptions { workers, lease, webhooks, ..Default::default() };
+        let (workers, lease, is_read_only) = (self.workers, self.lease, self.is_read_only);
+        let options = ServiceOptions { workers, lease, webhooks, is_read_only, ..Default::default() };
         let service = Service::new(self.graphs, options)?;
         let guard = Arc::new(Guard {
             hosts: self.hosts,
@@ -255,6 +265,7 @@ impl Server {
             limits: self.limits,
             streams: Streams::default(),
             counts: Counts::default(),
+            is_read_only,
         });
         let router = App::new(service.clone(), Arc::clone(&guard)).router();
         Ok((router, Workers { service }, guard))

@@ -11,6 +11,8 @@ mod import;
 mod past;
 mod picture;
 mod pseudo_terminal;
+#[cfg(feature = "server")]
+mod serve;
 mod sessions;
 mod settings;
 mod streaming;

@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::path::Path;
 
-use async_trait::async_trait;
 use superstep::checkpoint::{CheckpointFile, CheckpointReader, SqliteReader};
 use superstep::cli::clap::{Arg, ArgMatches, Command};
-use superstep::cli::{Exit, Extension, Look, Screen, run};
+use superstep::cli::{Exit, Extension, Look, Screen, async_trait, run};
 use superstep::run::AnyGraph;
 
 use crate::debugger::{Program, debug};

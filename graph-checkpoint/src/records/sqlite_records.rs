@@ -12,23 +12,44 @@ use superstep_core::records::{
 use super::threads::Held as Thread;
 use super::{assistants, delete_thread, events, runs, search, threads};
 use crate::connection::Connection;
+use crate::read_only::ReadOnlySaver;
 use crate::saver::SqliteSaver;
 
 /// The rows in a saver's file. Its writer writes them together with other requests, and as durably.
 pub(crate) struct SqliteRecords {
-    saver: SqliteSaver,
+    source: Source,
+}
+
+enum Source {
+    Saver(SqliteSaver),
+    Reader(ReadOnlySaver),
 }
 
 impl SqliteRecords {
     pub(crate) fn new(saver: SqliteSaver) -> Self {
-        Self { saver }
+        Self { source: Source::Saver(saver) }
+    }
+
+    /// Returns the rows for a saver that only reads.
+    pub(crate) fn of_reader(saver: ReadOnlySaver) -> Self {
+        Self { source: Source::Reader(saver) }
+    }
+
+    fn check_events(&self, events: &[EventRow]) -> Result<(), StoreError> {
+        match &self.source {
+            Source::Saver(saver) => events::check(saver.limits(), events),
+            Source::Reader(saver) => Err(saver.refused()),
+        }
     }
 
     async fn write<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.saver.request(move |turn| work(&turn.cache.connection)).await
+        match &self.source {
+            Source::Saver(saver) => saver.request(move |turn| work(&turn.cache.connection)).await,
+            Source::Reader(saver) => Err(saver.refused()),
+        }
     }
 
     /// Writes rows that only matter to the processes that run.
@@ -36,15 +57,21 @@ impl SqliteRecords {
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.saver.request_unsynced(move |turn| work(&turn.cache.connection)).await
+        match &self.source {
+            Source::Saver(saver) => saver.request_unsynced(move |turn| work(&turn.cache.connection)).await,
+            Source::Reader(saver) => Err(saver.refused()),
+        }
     }
 
     /// Reads rows. Every write of a row has a waiting caller, so nothing needs to be written first.
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.saver.query_stored(work).await
+        match &self.source {
+            Source::Saver(saver) => saver.query_stored(work).await,
+            Source::Reader(saver) => saver.query(work).await,
+        }
     }
 }
 
@@ -116,7 +143,7 @@ impl Records for SqliteRecords {
         now_ms: u64,
     ) -> Result<bool, StoreError> {
         let run = run.to_owned();
-        events::check(self.saver.limits(), last.as_slice())?;
+        self.check_events(last.as_slice())?;
         let finish = move |connection: &Connection| {
             let is_finished = runs::finish(connection, &run, attempt, ending.clone(), now_ms)?;
             if is_finished {
@@ -232,7 +259,7 @@ impl Records for SqliteRecords {
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
-        events::check(self.saver.limits(), &events)?;
+        self.check_events(&events)?;
         let append = move |connection: &Connection| {
             for of_thread in events.chunk_by(|one, next| one.thread == next.thread) {
                 let thread = &of_thread[0].thread;

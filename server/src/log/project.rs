@@ -195,7 +195,7 @@ impl Projected {
     }
 
     /// Returns the state and the end of a run, for a client that misses at least its last events.
-    async fn gone(&mut self, mut ended: LogEntry, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
+    async fn gone(&mut self, mut ended: Box<LogEntry>, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
         ended.seq = ended.seq.max(self.seen.saturating_add(1));
         let mut frames = self.missed().await?;
         frames.extend(self.on(&ended, tasks).await?);

@@ -26,7 +26,7 @@ pub(crate) enum Received {
     /// Entries are gone, and no store has them. The next entries follow.
     Missed,
     /// The run has ended, and its last entries are gone. This is its end.
-    Gone(LogEntry),
+    Gone(Box<LogEntry>),
 }
 
 /// A reader of the log of a thread, or of one of its runs.
@@ -163,7 +163,7 @@ impl Subscription {
                 // The events have expired, or another process has not stored them.
                 if row.attempt > self.attempt {
                     self.is_over = true;
-                    return Ok(Some(Received::Gone(ended)));
+                    return Ok(Some(Received::Gone(Box::new(ended))));
                 }
                 self.read.push_back(Arc::new(ended));
                 Ok(None)

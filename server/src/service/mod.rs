@@ -19,17 +19,20 @@ mod supersteps;
 mod tests;
 mod threads;
 mod tools;
+mod unstored;
 mod upkeep;
 #[cfg(feature = "webhooks")]
 mod webhooks;
 
 pub(crate) use streams::{Resume, ThreadMode};
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use superstep_core::records::Records;
+use superstep_core::id::ThreadId;
+use superstep_core::records::{AssistantRow, Records};
 use superstep_core::run::{AnyGraph, CancellationToken};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -54,12 +57,14 @@ pub(crate) struct ServiceOptions {
     pub(crate) most_pending: u64,
     /// The webhooks that may be called.
     pub(crate) webhooks: Webhooks,
+    /// `true` to store nothing.
+    pub(crate) is_read_only: bool,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
         let (lease, webhooks) = (Duration::from_secs(10), Webhooks::default());
-        Self { workers: 64, lease, most_pending: 10_000, webhooks }
+        Self { workers: 64, lease, most_pending: 10_000, webhooks, is_read_only: false }
     }
 }
 
@@ -75,8 +80,10 @@ struct Shared {
     worker: Arc<Worker>,
     clock: Clock,
     options: ServiceOptions,
-    /// Set when the default assistants are stored.
-    defaults: OnceCell<()>,
+    /// The default assistants, which are stored unless the server only reads.
+    defaults: OnceCell<Vec<AssistantRow>>,
+    /// Threads that are known to have rows, on a server that only reads.
+    with_rows: Mutex<HashSet<ThreadId>>,
     /// The number of pending runs, as of the last tick and the requests since.
     pending: AtomicU64,
     /// Cancelled when the streams end.
@@ -115,6 +122,7 @@ impl Service {
             clock,
             options,
             defaults: OnceCell::new(),
+            with_rows: Mutex::default(),
             pending: AtomicU64::new(0),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),

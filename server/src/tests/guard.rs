@@ -243,6 +243,7 @@ fn guarded(limits: Limits) -> Router {
         limits,
         streams: Streams::default(),
         counts: Counts::default(),
+        is_read_only: false,
     });
     let panics = async || -> StatusCode { panic!("the secret of the handler") };
     Router::new().route("/panics", get(panics)).layer(from_fn_with_state(guard, guard::check))

@@ -7,6 +7,7 @@ mod flow;
 mod fuzz;
 mod guard;
 mod mcp;
+mod read_only;
 #[cfg(feature = "webhooks")]
 pub(crate) mod receiver;
 mod sockets;

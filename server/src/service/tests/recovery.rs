@@ -129,7 +129,9 @@ fn a_process_that_was_suspended_before_it_had_the_thread_does_not_repeat_a_finis
     let (is_waiting, gate) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
     let saver =
         Gated { inner: Arc::clone(&rig.saver), is_waiting: Arc::clone(&is_waiting), gate: Arc::clone(&gate) };
-    let gated = Rig { saver: Arc::new(saver), gate: Arc::clone(&rig.gate), begun: rig.begun };
+    let Rig { gate: nodes, begun, webhooks, .. } = &rig;
+    let (nodes, begun, webhooks) = (Arc::clone(nodes), *begun, webhooks.clone());
+    let gated = Rig { saver: Arc::new(saver), gate: nodes, begun, webhooks };
     // A runtime that is not polled is a suspended process.
     let (suspended, running) = (paused(), paused());
     let (first, thread, run) = suspended.block_on(async {
