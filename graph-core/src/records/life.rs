@@ -71,6 +71,7 @@ pub fn admit(run: &RunRow, active: &[RunRow], now_ms: u64) -> Decision<Admitted>
             Stop::Ended { change, action, status } => {
                 ended.push((other.id.clone(), action));
                 thread.status = status.or(thread.status);
+                thread.error = thread.status.map(|_| None);
                 runs.push(change);
             }
             Stop::Asked(change) => {
@@ -261,7 +262,12 @@ pub fn cancel(run: Option<&RunRow>, action: CancelAction, now_ms: u64) -> Decisi
         Stop::Ended { change, status, .. } => Decision {
             answer: Cancelled::Ended,
             runs: vec![change],
-            thread: Some(ThreadChange { status, is_state: status.is_some(), ..ThreadChange::default() }),
+            thread: Some(ThreadChange {
+                status,
+                error: status.map(|_| None),
+                is_state: status.is_some(),
+                ..ThreadChange::default()
+            }),
         },
         Stop::Asked(change) => Decision { answer: Cancelled::Asked, runs: vec![change], thread: None },
     }

@@ -288,6 +288,15 @@ impl Driven<'_> {
         }
     }
 
+    /// Rolls the run back, and returns the status that its thread had before.
+    async fn rolled_back(&self, before: Option<Before>) -> Result<ThreadStatus, ThreadError> {
+        let status = roll_back(&self.graph, &self.thread, self.row, before).await?;
+        let thread = self.worker.records.thread(&self.row.thread).await?;
+        // It still has the error of its last run.
+        let has_failed = thread.is_some_and(|thread| thread.error.is_some());
+        Ok(if has_failed { ThreadStatus::Error } else { status })
+    }
+
     /// Returns the end of the attempt; `None` if there is nothing to store.
     async fn ending(
         &self,
@@ -300,7 +309,7 @@ impl Driven<'_> {
             return None;
         }
         if stopped == Some(Stop::Rollback) {
-            return Some(match roll_back(&self.graph, &self.thread, self.row, before).await {
+            return Some(match self.rolled_back(before).await {
                 Ok(thread) => Ending::RolledBack { thread },
                 Err(error) => match Failed::from(error) {
                     failed if failed.is_elsewhere() => Ending::GivenBack,
