@@ -37,7 +37,7 @@ pub struct ServeOptions {
     /// Read the token that clients must send from this file (default: the variable SUPERSTEP_TOKEN)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Allow browsers to use the server from pages of this origin, such as https://app.example.org
+    /// Allow browsers to use the server from pages of this origin, such as `https://app.example.org`
     #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
     /// Allow requests that name this host, beside names and addresses of this machine

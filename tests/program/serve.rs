@@ -107,7 +107,7 @@ async fn a_file_that_cannot_be_served_is_reported_with_the_reason() {
     fs::write(path("text.db"), "not a database").unwrap();
     for (file, code, expected) in [
         ("unknown.db", 2, "error: there is no file unknown.db\n"),
-        ("text.db", 2, "error: text.db is not a Superstep checkpoint file\n"),
+        ("text.db", 2, "error: text.db is not a checkpoint file\n"),
         ("damaged.db", 2, "error: damaged.db has no thread that can be read, so there is nothing to serve\n"),
         ("none.db", 2, "error: none.db has no thread that can be read, so there is nothing to serve\n"),
     ] {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -233,7 +232,6 @@ fn folded_protocol(frames: &[Frame]) -> (Vec<Told>, Value) {
 
 /// Writes streams as their clients get them, with the events and messages that are in them.
 fn keep(folder: &Path, streams: &[(&str, &[Frame])], messages: &[Told]) {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let shown = |frames: &[Frame]| {
         let mut text = String::new();
         for frame in frames {
@@ -245,7 +243,8 @@ fn keep(folder: &Path, streams: &[(&str, &[Frame])], messages: &[Told]) {
     };
     let streams: serde_json::Map<_, _> =
         streams.iter().map(|(name, frames)| ((*name).to_owned(), shown(frames))).collect();
-    let file = folder.join(format!("{:04}.json", NEXT.fetch_add(1, Ordering::Relaxed)));
+    let number = std::fs::read_dir(folder).unwrap().count();
+    let file = folder.join(format!("{number:04}.json"));
     std::fs::write(file, json!({ "streams": streams, "messages": messages }).to_string()).unwrap();
 }
 
