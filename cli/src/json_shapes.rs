@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use superstep_core::checkpoint::{CheckpointName, LeaseRecord, Source, Standing, rfc3339};
+use superstep_core::error::ErrorReport;
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 
 use super::token_usage::TokenUsage;
@@ -90,6 +91,14 @@ pub(super) struct Question {
     /// The time at which the default answer is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<String>,
+}
+
+/// A task that is next and has failed.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FailedTask {
+    pub(super) node: NodeName,
+    pub(super) error: ErrorReport,
+    pub(super) attempts: u32,
 }
 
 /// An effect.

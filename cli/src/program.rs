@@ -57,7 +57,7 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, sc
 /// The text and the exit code of a call without an answer: an error, or a help text.
 #[derive(Debug)]
 pub(super) struct Unanswered {
-    text: String,
+    pub(super) text: String,
     exit: Exit,
 }
 

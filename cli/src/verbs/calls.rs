@@ -54,6 +54,8 @@ struct Call {
     name: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     key: String,
+    /// The checkpoint with the state from which the request was made.
+    planned_on: CheckpointId,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     input_tokens: u64,
@@ -140,6 +142,7 @@ fn calls_on(
             node,
             name,
             key,
+            planned_on: checkpoint.id,
             model,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
