@@ -6,12 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Command, CommandFactory, FromArgMatches};
 use superstep_checkpoint::CheckpointFile;
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::run::AnyGraph;
 
 use super::arguments::{Arguments, Asked};
+use super::debug;
 use super::failure::{Failure, Kind};
-use super::file::NamedFile;
-use super::kept_file::KeptFile;
+use super::file::{FileArgument, NamedFile};
+use super::kept_file::{FileVersion, KeptFile};
 use super::program::Unanswered;
+use super::source::Source;
 
 /// Answers verbs about one file with the JSON documents of `superstep VERB FILE --json`.
 ///
@@ -20,6 +24,25 @@ pub struct Documents {
     path: PathBuf,
     file: Arc<KeptFile>,
     command: Mutex<Command>,
+}
+
+/// Notices changes of a file.
+pub struct FileWatcher(KeptFile);
+
+impl FileWatcher {
+    /// Returns the version of the file. It reads no row.
+    ///
+    /// # Errors
+    /// Fails if the file was deleted, or can no longer be read.
+    pub fn version(&self) -> Result<FileVersion, Refusal> {
+        Ok(self.0.version()?)
+    }
+}
+
+impl fmt::Debug for FileWatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FileWatcher")
+    }
 }
 
 /// An error of a verb: the text that `superstep` prints, and its kind.
@@ -62,6 +85,14 @@ impl Documents {
         Ok(Self { path, file: kept, command: Mutex::new(command) })
     }
 
+    /// Opens the file in which all these graphs keep their threads.
+    ///
+    /// # Errors
+    /// Fails if the graphs keep them in memory or in several files, and like [`open`](Self::open).
+    pub fn of_graphs(graphs: &[AnyGraph]) -> Result<Self, Refusal> {
+        Self::open(debug::file_of(graphs)?)
+    }
+
     /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -74,16 +105,43 @@ impl Documents {
         self.file.format()
     }
 
-    /// Returns a number that grows when the file was changed, or replaced by another one. It reads no row.
+    /// Returns a second handle of the file, which notices changes while this one is reading.
     ///
     /// # Errors
-    /// Fails if the file was deleted, or can no longer be read.
-    pub fn version(&self) -> Result<u64, Refusal> {
-        Ok(self.file.version()?)
+    /// Fails like [`open`](Self::open).
+    pub fn watcher(&self) -> Result<FileWatcher, Refusal> {
+        Ok(FileWatcher(KeptFile::open(self.file.checkpoint_file())?))
     }
 
-    /// Returns the document of a verb. Options have the form `--name` or `--name=value`; the arguments are those after
-    /// the file, and are never taken for options.
+    /// Finds the checkpoint at an address.
+    ///
+    /// # Errors
+    /// Returns the error that `superstep` prints.
+    pub fn place(&self, address: &str) -> Result<(ThreadId, CheckpointId), Refusal> {
+        let place = Source::open(&self.argument())?.place(address)?;
+        Ok((place.thread, place.id))
+    }
+
+    /// Replays the steps that led to a checkpoint, or those after an earlier one, with the code of a program's graphs.
+    /// Returns the document of the verb `replay` of its debugger. Nothing is stored, and no effect happens.
+    ///
+    /// # Errors
+    /// Returns the error that the debugger prints.
+    pub async fn replay(
+        &self,
+        graphs: &[AnyGraph],
+        checkpoint: &str,
+        after: Option<&str>,
+    ) -> Result<String, Refusal> {
+        Ok(debug::replayed(graphs, self.argument(), checkpoint, after).await?)
+    }
+
+    fn argument(&self) -> FileArgument {
+        FileArgument::kept_open(&self.path, Arc::clone(&self.file))
+    }
+
+    /// Returns the document of a verb. Options have the form `--name`, `--name=value` or `-n=value`; the arguments are
+    /// those after the file, and are never taken for options.
     ///
     /// # Errors
     /// Returns the error that `superstep` prints.
@@ -94,7 +152,7 @@ impl Documents {
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<String, Refusal> {
         let options: Vec<String> = options.into_iter().collect();
-        debug_assert!(options.iter().all(|option| option.starts_with("--")), "{options:?} are options");
+        debug_assert!(options.iter().all(|option| option.starts_with('-')), "{options:?} are options");
         let words = ["superstep".into(), verb.into()].into_iter().chain(options.into_iter().map(Into::into));
         let words = words.chain(["--".into(), self.path.clone().into_os_string()]);
         let words = words.chain(arguments.into_iter().map(Into::into));

@@ -70,6 +70,15 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 impl FileArgument {
+    /// Creates the argument for a file that stays open.
+    pub(crate) fn kept_open(path: &Path, file: Arc<KeptFile>) -> Self {
+        Self {
+            file: NamedFile { path: path.to_owned(), own: None, kept: Some(file) },
+            #[cfg(feature = "encryption")]
+            key_file: None,
+        }
+    }
+
     /// Returns the file with its keys. The keys of the environment are used only if the file is encrypted.
     pub(crate) fn keyed(&self) -> Result<CheckpointFile, Failure> {
         self.keyed_as(|| self.is_encrypted())

@@ -30,9 +30,19 @@ pub(crate) struct KeptFile {
 struct Opened {
     reader: SqliteReader,
     identity: Option<Identity>,
-    /// The version of the reader at the last look, and a number that grew whenever it had changed.
+    /// The version of the reader at the last look.
     seen: u64,
-    version: u64,
+    version: FileVersion,
+}
+
+/// A version of a file that stays open. Later versions have larger numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileVersion {
+    /// The number of changes that were seen.
+    pub number: u64,
+    /// The number of times that another file was put in its place.
+    pub replaced: u64,
 }
 
 /// Distinguishes a file from another one that was put in its place.
@@ -109,13 +119,13 @@ impl KeptFile {
     pub(crate) fn open(file: CheckpointFile) -> Result<Self, Failure> {
         let identity = Identity::of(file.path());
         let reader = SqliteReader::open(file.clone())?;
-        let opened = Opened { reader, identity, seen: 0, version: 0 };
+        let opened = Opened { reader, identity, seen: 0, version: FileVersion::default() };
         Ok(Self { file, opened: Mutex::new(opened), memory: Mutex::default() })
     }
 
     /// Returns the file as it is now. A file that was put in its place is opened.
     pub(crate) fn now(self: &Arc<Self>) -> Result<Kept, Failure> {
-        let version = self.version()?;
+        let FileVersion { number: version, .. } = self.version()?;
         let mut memory = lock(&self.memory);
         if memory.version != version {
             let (secrets, usages) = (std::mem::take(&mut memory.secrets), std::mem::take(&mut memory.usages));
@@ -124,8 +134,8 @@ impl KeptFile {
         Ok(Kept { file: Arc::clone(self), version })
     }
 
-    /// Returns a number that grows when the file was changed, or replaced by another one.
-    pub(crate) fn version(&self) -> Result<u64, Failure> {
+    /// Returns the version of the file, which is opened again if it was replaced by another one. Reads no row.
+    pub(crate) fn version(&self) -> Result<FileVersion, Failure> {
         let mut opened = lock(&self.opened);
         let identity = Identity::of(self.file.path());
         if identity.is_none() {
@@ -135,14 +145,15 @@ impl KeptFile {
             opened.reader = SqliteReader::open(self.file.clone())?;
             opened.identity = identity;
             opened.seen = opened.reader.version()?;
-            opened.version += 1;
+            opened.version.number += 1;
+            opened.version.replaced += 1;
             *lock(&self.memory) = Memory::default();
             return Ok(opened.version);
         }
         let seen = opened.reader.version()?;
         if seen != opened.seen {
             opened.seen = seen;
-            opened.version += 1;
+            opened.version.number += 1;
         }
         Ok(opened.version)
     }

@@ -53,6 +53,7 @@ mod topology_svg;
 mod verbs;
 
 pub use debug::{Debugger, debugger};
-pub use documents::{Documents, Refusal, RefusalKind};
+pub use documents::{Documents, FileWatcher, Refusal, RefusalKind};
+pub use kept_file::FileVersion;
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::file::{FileArgument, WritableFile, is_same};
 use crate::source::{CheckpointRef, Source};
 use crate::suggestion::did_you_mean;
-use superstep_checkpoint::SqliteSaver;
+use superstep_checkpoint::{CheckpointFile, SqliteSaver};
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::id::ThreadId;
 use superstep_core::run::AnyGraph;
@@ -46,6 +46,20 @@ impl Chosen<'_> {
         let words: Vec<String> = file.chain(words).map(|word| quoted(&word)).collect();
         format!("{} {verb} {}", self.program, words.join(" "))
     }
+}
+
+/// Returns the file in which all these graphs keep their threads, with its keys.
+pub(crate) fn file_of(graphs: &[AnyGraph]) -> Result<CheckpointFile, Failure> {
+    let session = Session { graphs: graphs.to_vec(), behind: None, program: String::new() };
+    let path = session.file();
+    let saver = session.own_savers().into_iter().find(|saver| saver.path() == path.as_deref());
+    let file = saver.filter(|_| path.is_some()).and_then(|saver| saver.checkpoint_file());
+    file.ok_or_else(|| {
+        Failure::unusable(match session.own_savers().is_empty() {
+            true => "the graphs keep their threads in memory: give them a SqliteSaver",
+            false => "the graphs keep their threads in several files: give them one SqliteSaver",
+        })
+    })
 }
 
 impl Session {

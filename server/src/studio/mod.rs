@@ -1,0 +1,101 @@
+//! The studio: a page on a checkpoint file, and the JSON that it asks for.
+//!
+//! ```text
+//! /studio        assets ── the files of the page
+//! /studio/api    routes ──┬── read ──► Documents: a verb of `superstep`, its JSON
+//!                         ├── events ◄── watch: the version of the file, every 100 ms
+//!                         └── write ──► Documents, Service      only for a program that lends its graphs
+//! ```
+//!
+//! Every route needs the token of the studio, and the guard's rules for hosts and origins hold.
+
+mod assets;
+mod events;
+mod read;
+mod refused;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use axum::Router;
+use superstep_cli::{Documents, Refusal};
+use superstep_core::run::AnyGraph;
+use uuid::Uuid;
+
+use crate::guard::{Guard, Limits};
+use crate::service::Service;
+use crate::{Token, TokenError};
+
+use self::refused::Refused;
+use self::watch::Watcher;
+
+/// The state of the handlers. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Studio(Arc<Shared>);
+
+struct Shared {
+    documents: Arc<Documents>,
+    watcher: Watcher,
+    /// The program that lends its graphs; without one the studio only reads.
+    program: Option<Program>,
+    guard: Arc<Guard>,
+}
+
+/// A program that lends its graphs.
+pub(crate) struct Program {
+    pub(crate) graphs: Vec<AnyGraph>,
+    pub(crate) service: Service,
+}
+
+impl Studio {
+    /// Creates the studio of a file. `guard` checks requests for the API.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub(crate) fn new(
+        documents: Documents,
+        program: Option<Program>,
+        guard: Arc<Guard>,
+    ) -> Result<Self, Refusal> {
+        let watcher = Watcher::new(documents.watcher()?);
+        Ok(Self(Arc::new(Shared { documents: Arc::new(documents), watcher, program, guard })))
+    }
+
+    /// Builds the router of the page and its API. `page` checks requests for the files of the page, which need no
+    /// token.
+    pub(crate) fn router(self, page: &Arc<Guard>) -> Router {
+        let guard = Arc::clone(&self.0.guard);
+        assets::router(assets::ASSETS, page).merge(routes::router(self, &guard))
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.0.guard.limits
+    }
+
+    fn program(&self) -> Result<&Program, Refused> {
+        self.0.program.as_ref().ok_or_else(routes::only_reads)
+    }
+
+    /// Runs a reading verb, which blocks, on a thread for such work.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Documents) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let documents = Arc::clone(&self.0.documents);
+        match tokio::task::spawn_blocking(move || read(&documents)).await {
+            Ok(read) => Ok(read?),
+            Err(error) => Err(Refused::of(error)),
+        }
+    }
+}
+
+/// Makes a token that cannot be guessed. Returns its text, too.
+pub(crate) fn new_token() -> Result<(Token, String), TokenError> {
+    // Each has 122 random bits.
+    let text = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    Ok((Token::new(&text)?, text))
+}
