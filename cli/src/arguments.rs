@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use clap::{Command, CommandFactory, Parser, Subcommand};
+use clap::{Command, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::failure::Failure;
@@ -189,11 +189,11 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn tell(&self) -> Output {
-        let mut command: Command = Arguments::command();
+    /// Prints the script for this command line.
+    pub(super) fn tell(&self, command: &mut Command) -> Output {
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut command, name, &mut script);
+        clap_complete::generate(self.shell, command, name, &mut script);
         (String::from_utf8_lossy(&script).into_owned(), Exit::Fine)
     }
 }

@@ -97,7 +97,7 @@ impl FileArgument {
         }
         if std::env::var_os(KEY_FILE).is_some() && environment_counts() {
             return Err(Failure::unusable(format!(
-                "{KEY_FILE} names keys, and this program is built without the feature `encryption`: ask `superstep`, or unset it"
+                "{KEY_FILE} names keys, and this program is built without the feature `encryption`: build it with that, or unset the variable"
             )));
         }
         Ok(CheckpointFile::at(&self.file.path))

@@ -9,7 +9,7 @@
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
 //! let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-//! assert_eq!(run(["superstep", "threads", "nowhere.db"], screen), Exit::Unusable);
+//! assert_eq!(run(["superstep", "threads", "nowhere.db"], &[], screen), Exit::Unusable);
 //! assert_eq!(err, b"error: there is no file nowhere.db\n");
 //! ```
 
@@ -24,6 +24,7 @@ mod assignment;
 mod debug;
 mod documents;
 mod excerpt;
+mod extension;
 mod failure;
 mod file;
 #[cfg(any(fuzzing, test))]
@@ -52,8 +53,10 @@ mod topology;
 mod topology_svg;
 mod verbs;
 
+pub use clap;
 pub use debug::{Debugger, debugger};
 pub use documents::{Documents, FileWatcher, Refusal, RefusalKind};
 pub use kept_file::FileVersion;
+pub use extension::Extension;
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};

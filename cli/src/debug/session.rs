@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use superstep_core::nonprinting::is_nonprinting;
 
 use crate::amend::thread_name;
+use crate::extension::Extension;
 use crate::failure::Failure;
 use crate::file::{FileArgument, WritableFile, is_same};
 use crate::source::{CheckpointRef, Source};
@@ -19,6 +20,8 @@ use superstep_core::run::AnyGraph;
 /// The data that all verbs of one debugger share.
 pub(super) struct Session {
     pub(super) graphs: Vec<AnyGraph>,
+    /// The verbs that the program adds.
+    pub(super) added: Vec<Box<dyn Extension<Vec<AnyGraph>>>>,
     /// The inner saver, if the graphs' savers are around one.
     pub(super) behind: Option<SqliteSaver>,
     /// The command name: the words before the verb.
@@ -50,7 +53,7 @@ impl Chosen<'_> {
 
 /// Returns the file in which all these graphs keep their threads, with its keys.
 pub(crate) fn file_of(graphs: &[AnyGraph]) -> Result<CheckpointFile, Failure> {
-    let session = Session { graphs: graphs.to_vec(), behind: None, program: String::new() };
+    let session = Session { graphs: graphs.to_vec(), added: Vec::new(), behind: None, program: String::new() };
     let path = session.file();
     let saver = session.own_savers().into_iter().find(|saver| saver.path() == path.as_deref());
     let file = saver.filter(|_| path.is_some()).and_then(|saver| saver.checkpoint_file());

@@ -8,7 +8,7 @@ use super::{Recorded, Said};
 fn superstep(arguments: &[&str]) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-    let code = cli::run(["superstep"].iter().chain(arguments), screen) as i32;
+    let code = cli::run(["superstep"].iter().chain(arguments), &[], screen) as i32;
     Said { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 

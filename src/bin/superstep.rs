@@ -1,0 +1,8 @@
+//! The program `superstep`: looks into checkpoint files. See `superstep --help`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    superstep_cli::main(&[])
+}
