@@ -107,9 +107,9 @@ function move(studio: Studio, direction: Move): void {
 function changeThread(studio: Studio, by: number): void {
   const { thread } = studio.view.peek();
   const rows = studio.threads.peek();
-  const position = rows.find((row) => row.thread === thread);
+  const position = rows.find((row) => row.thread === thread || row.name === thread);
   const next = rows.at(position === null ? 0 : position + by);
-  if (next !== null) studio.openThread(next.thread);
+  if (next !== null) studio.openThread(next.name ?? next.thread);
 }
 
 /** Marks the selected checkpoint, or removes the mark that it has. */

@@ -2,7 +2,7 @@
 
 import { type ReadonlySignal, type Signal, batch, computed, effect, signal } from "@preact/signals";
 import type { Client, Result } from "../wire/client";
-import type { Row, Thread } from "../wire/documents";
+import type { Log, Row, Thread } from "../wire/documents";
 import { type Clock, type Watch, watch } from "../wire/events";
 import * as requests from "../wire/requests";
 import { type View, atThread, fragmentOf, tokenOf, viewOf } from "./address";
@@ -149,7 +149,7 @@ export class Studio {
     const { thread, checkpoint } = this.view.peek();
     if (rows === null || thread === null || this.selectedPosition.peek() !== null) return;
     const found = await this.client.get(requests.log(thread, 0, 40, checkpoint ?? thread));
-    if (found.ok) rows.add(pageOfLog(found.value, 0));
+    if (found.ok) rows.add(pageOfLog(found.value, thread, 0));
   }
 
   private refresh(): void {
@@ -190,12 +190,15 @@ export class Studio {
 
   private async logPage(thread: string, from: number, count: number, abort: AbortSignal): Promise<Result<Page<Row>>> {
     const result = await this.client.get(requests.log(thread, from, count), abort);
-    return result.ok ? { ok: true, value: pageOfLog(result.value, from) } : result;
+    return result.ok ? { ok: true, value: pageOfLog(result.value, thread, from) } : result;
   }
 }
 
-function pageOfLog(log: { checkpoints: Row[]; more: boolean; total?: number; from?: number }, asked: number): Page<Row> {
+function pageOfLog(log: Log, thread: string, asked: number): Page<Row> {
   const { checkpoints, more, from = asked } = log;
+  const [newest] = checkpoints;
+  // A subgraph has no branches, and its latest checkpoint is not marked.
+  if (log.name !== undefined && from === 0 && newest !== undefined) newest.head_of = [thread];
   return { rows: checkpoints, from, total: log.total ?? from + checkpoints.length + (more ? 1 : 0) };
 }
 

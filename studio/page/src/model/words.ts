@@ -62,6 +62,13 @@ export function bytes(count: number): string {
   return `${(count / 1e9).toFixed(1)} GB`;
 }
 
+/** Returns names with their counts, in the order of their first: `write, pack ×3`. */
+export function grouped(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].map(([name, count]) => (count === 1 ? name : `${name} ×${count}`)).join(", ");
+}
+
 /** Returns a number with its noun: 1 question, 2 questions. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

@@ -11,7 +11,7 @@ import { Detail } from "./detail";
 import { Help } from "./help";
 import { ActionButton, FailureSentence } from "./parts";
 import { ThreadsColumn } from "./threads";
-import { Timeline } from "./timeline";
+import { Timeline } from "./timeline/timeline";
 
 const TITLES: { readonly [C in Column]: string } = { threads: "Threads", timeline: "Timeline", detail: "Detail" };
 
@@ -91,14 +91,8 @@ function Header({ file, isProgram }: { readonly file: string | null; readonly is
           <ColumnButton column="detail" action="toggleDetail" />
         </div>
       )}
-      <ActionButton action="search" quiet>
-        Search
-      </ActionButton>
-      <ActionButton action="theme" quiet>
-        <span aria-hidden="true">◐</span>
-        <span class="only-wide"> Theme</span>
-        <span class="sr">Dark or light</span>
-      </ActionButton>
+      <ActionButton action="search" sign="search" />
+      <ActionButton action="theme" sign="theme" />
       <ActionButton action="help" quiet>
         Keys
       </ActionButton>

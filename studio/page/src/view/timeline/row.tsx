@@ -1,0 +1,158 @@
+// A checkpoint of the timeline.
+
+import type { CSSProperties, JSX } from "preact";
+import type { View } from "../../model/address";
+import { compact, cost, duration, excerpt, grouped, shown, shownNode, time } from "../../model/words";
+import type { Row, Usage } from "../../wire/documents";
+import { useStudio } from "../context";
+import { questionText } from "../inbox";
+import { Lanes, type LaneGap } from "./lanes";
+
+export function rowId(position: number): string {
+  return `checkpoint-${position}`;
+}
+
+interface Props {
+  readonly position: number;
+  readonly total: number;
+  readonly row: Row | null;
+  readonly above: Row | null | "unknown";
+  readonly gap: LaneGap;
+  readonly style: CSSProperties;
+  readonly selected: boolean;
+  readonly thread: string;
+  readonly marks: View["parameters"];
+}
+
+export function CheckpointRow(props: Props): JSX.Element {
+  const studio = useStudio();
+  const { position, total, row, above, gap, style, selected, thread, marks } = props;
+  const frame = {
+    role: "option",
+    id: rowId(position),
+    "aria-selected": selected,
+    "aria-setsize": total,
+    "aria-posinset": position + 1,
+    style,
+  } as const;
+  if (row === null) return <div {...frame} class="checkpoint empty" aria-label="not read yet" />;
+  const choose = () => {
+    const view = studio.view.peek();
+    studio.show({ ...view, checkpoint: row.id });
+    document.getElementById("checkpoints")?.focus({ preventScroll: true });
+  };
+  const heads = row.head_of ?? [];
+  const isForeign = heads.length === 0 && row.thread !== thread && row.name !== thread;
+  const isHead = heads.includes(thread);
+  const began = row.started_at ?? row.at;
+  return (
+    <div {...frame} class={`checkpoint ${selected ? "selected" : ""} ${isForeign ? "foreign" : ""}`} aria-label={sentence(row, marks)} onClick={choose}>
+      <Lanes row={row} above={above} size={gap} isHead={isHead} />
+      <span class="checkpoint-step">{row.step}</span>
+      <span class="checkpoint-main">
+        <span class="first">
+          <span class="node">{whatRan(row)}</span>
+          {heads.map((head) => (
+            <span key={head} class="tag head">
+              {shown(head)}
+            </span>
+          ))}
+          {(row.names ?? []).map((name) => (
+            <span key={name} class="tag name">
+              {shown(name)}
+            </span>
+          ))}
+          <Marks id={row.id} marks={marks} />
+        </span>
+        <span class="second">
+          <Outcome row={row} isHead={isHead} />
+        </span>
+      </span>
+      <span class="checkpoint-figures">
+        <span class="first">{row.took_ms === undefined ? "" : duration(row.took_ms)}</span>
+        <span class="second" title={shown(began)}>
+          {row.used === undefined ? timeBelow(began, above) : used(row.used)}
+        </span>
+      </span>
+    </div>
+  );
+}
+
+function Marks({ id, marks }: { readonly id: string; readonly marks: View["parameters"] }): JSX.Element {
+  return (
+    <>
+      {marks.good === id && <span class="tag good">✓ good</span>}
+      {marks.bad === id && <span class="tag bad">✗ bad</span>}
+      {marks.marked === id && <span class="tag marked">◆ marked</span>}
+    </>
+  );
+}
+
+/** What came of a step: failures and questions on top of it first, then the fields that changed. */
+function Outcome({ row, isHead }: { readonly row: Row; readonly isHead: boolean }): JSX.Element {
+  // Those of the latest checkpoint are listed above the rows.
+  const failures = isHead ? [] : (row.failures ?? []);
+  const questions = isHead ? [] : (row.questions ?? []);
+  return (
+    <>
+      {failures.map((failure, at) => (
+        <span key={`failure ${at}`} class="tag bad">
+          {shownNode(failure.node)} failed{(failure.attempts ?? 1) > 1 && ` ${failure.attempts} times`}: {excerpt(failure.error.message, 80)}
+        </span>
+      ))}
+      {questions.map((question) => (
+        <span key={question.id} class={question.answer === undefined ? "tag wait" : "tag"}>
+          {shownNode(question.node)} {question.answer === undefined ? "asks" : "asked"}: {excerpt(questionText(question.question), 80)}
+          {question.answer !== undefined && ` → ${excerpt(questionText(question.answer), 40)}`}
+        </span>
+      ))}
+      {row.changed.length > 0 && <span class="changed">{row.changed.map(shown).join(", ")}</span>}
+      {row.next.length > 0 && <span class="next">→ {grouped(row.next.map(shownNode))}</span>}
+    </>
+  );
+}
+
+const SOURCES: { readonly [S in Row["source"]]: string } = {
+  input: "Input",
+  loop: "",
+  update: "Edit",
+  fork: "Fork",
+  pruned: "Pruned",
+};
+
+/** The nodes that ran; for other sources, what the checkpoint is. */
+export function whatRan(row: Row): string {
+  const nodes = row.ran.filter((node) => node !== "__edit__");
+  const source = SOURCES[row.source];
+  if (row.source === "loop" || nodes.length > 0) return grouped(nodes.map(shownNode)) || "—";
+  return source;
+}
+
+function used(usage: Usage): string {
+  const tokens = `${compact(usage.input_tokens)} + ${compact(usage.output_tokens)} tokens`;
+  return usage.cost === undefined ? tokens : `${tokens} · ${cost(usage.cost)}`;
+}
+
+/** The time of a row; with its date only where the day differs from that of the row above. */
+function timeBelow(at: string, above: Row | null | "unknown"): string {
+  return time(at, above === null || above === "unknown" ? new Date() : new Date(above.started_at ?? above.at));
+}
+
+/** The row in words, for screen readers. */
+function sentence(row: Row, marks: View["parameters"]): string {
+  const parts = [`Step ${row.step}`, whatRan(row)];
+  if (row.head_of !== undefined && row.head_of.length > 0) parts.push(`latest of ${row.head_of.map(shown).join(", ")}`);
+  if (row.names !== undefined && row.names.length > 0) parts.push(`named ${row.names.map(shown).join(", ")}`);
+  for (const failure of row.failures ?? []) parts.push(`${shownNode(failure.node)} failed: ${shown(failure.error.message)}`);
+  for (const question of row.questions ?? []) {
+    parts.push(`${shownNode(question.node)} ${question.answer === undefined ? "asks" : "asked"}: ${shown(questionText(question.question))}`);
+  }
+  if (row.changed.length > 0) parts.push(`changed ${row.changed.map(shown).join(", ")}`);
+  if (row.next.length > 0) parts.push(`next ${grouped(row.next.map(shownNode))}`);
+  if (row.took_ms !== undefined) parts.push(`took ${duration(row.took_ms)}`);
+  if (row.used !== undefined) parts.push(used(row.used));
+  for (const mark of ["good", "bad", "marked"] as const) {
+    if (marks[mark] === row.id) parts.push(mark === "marked" ? "marked" : `marked as ${mark}`);
+  }
+  return parts.join("; ");
+}
