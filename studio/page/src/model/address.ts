@@ -37,7 +37,7 @@ const PARAMETERS = [
   "bad",
   "is",
   "find",
-  "only",
+  "closed",
 ] as const;
 
 export type Parameter = (typeof PARAMETERS)[number];

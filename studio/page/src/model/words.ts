@@ -35,6 +35,13 @@ export function shortId(id: string): string {
   return id.length > 12 ? id.slice(-8) : shown(id);
 }
 
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+
+/** Returns the name of a thread for a small place: of a generated name, its last characters. */
+export function shortName(name: string): string {
+  return UUID.test(name) ? `…${name.slice(-8)}` : excerpt(name, 32);
+}
+
 /** Returns a duration as the command line prints it. */
 export function duration(ms: number): string {
   const seconds = Math.floor(ms / 1_000);

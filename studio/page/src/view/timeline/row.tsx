@@ -2,7 +2,7 @@
 
 import type { CSSProperties, JSX } from "preact";
 import type { View } from "../../model/address";
-import { compact, cost, duration, excerpt, grouped, shown, shownNode, time } from "../../model/words";
+import { compact, cost, duration, excerpt, grouped, shortName, shown, shownNode, time } from "../../model/words";
 import type { Row, Usage } from "../../wire/documents";
 import { useStudio } from "../context";
 import { questionText } from "../inbox";
@@ -54,7 +54,7 @@ export function CheckpointRow(props: Props): JSX.Element {
           <span class="node">{whatRan(row)}</span>
           {heads.map((head) => (
             <span key={head} class="tag head">
-              {shown(head)}
+              {shortName(head)}
             </span>
           ))}
           {(row.names ?? []).map((name) => (
