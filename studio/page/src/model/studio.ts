@@ -25,6 +25,9 @@ export type Connection =
 /** The pause between two refreshes while the file changes all the time. */
 const PAUSE_MS = 100;
 
+/** The number of rows that are read before the height of a list is known. */
+const FIRST_ROWS = 40;
+
 export class Studio {
   readonly view: Signal<View>;
   readonly connection: Signal<Connection> = signal<Connection>({ state: "connecting" });
@@ -55,12 +58,12 @@ export class Studio {
     });
     this.threads = computed(() => {
       const chosen: requests.ThreadFilter = JSON.parse(filter.value);
-      return new Rows<Thread>((from, count, abort) => this.threadPage(chosen, from, count, abort), "bottom");
+      return reading(new Rows<Thread>((from, count, abort) => this.threadPage(chosen, from, count, abort), "bottom"));
     });
     const thread = computed(() => this.view.value.thread);
     this.timeline = computed(() => {
       const name = thread.value;
-      return name === null ? null : new Rows<Row>((from, count, abort) => this.logPage(name, from, count, abort), "top");
+      return name === null ? null : reading(new Rows<Row>((from, count, abort) => this.logPage(name, from, count, abort), "top"));
     });
     this.stops.push(closing(this.threads), closing(this.timeline));
   }
@@ -148,8 +151,18 @@ export class Studio {
     const rows = this.timeline.peek();
     const { thread, checkpoint } = this.view.peek();
     if (rows === null || thread === null || this.selectedPosition.peek() !== null) return;
-    const found = await this.client.get(requests.log(thread, 0, 40, checkpoint ?? thread));
-    if (found.ok) rows.add(pageOfLog(found.value, thread, 0));
+    const id = checkpoint === null || requests.isId(checkpoint) ? checkpoint : await this.idOf(checkpoint);
+    const found = await this.client.get(requests.log(thread, 0, FIRST_ROWS, id ?? thread));
+    if (!found.ok || rows !== this.timeline.peek()) return;
+    rows.add(pageOfLog(found.value, thread, 0));
+    const view = this.view.peek();
+    if (view.checkpoint === checkpoint && id !== null) this.show({ ...view, checkpoint: id }, "replace");
+  }
+
+  /** Returns the id of a checkpoint that a link names in another way, such as `rust@3`. */
+  private async idOf(checkpoint: string): Promise<string | null> {
+    const shown = await this.client.get(requests.show(checkpoint));
+    return shown.ok ? shown.value.id : null;
   }
 
   private refresh(): void {
@@ -204,6 +217,12 @@ function pageOfLog(log: Log, thread: string, asked: number): Page<Row> {
 
 export function isSelected(row: Row, thread: string, checkpoint: string | null): boolean {
   return checkpoint === null ? (row.head_of ?? []).includes(thread) : row.id === checkpoint;
+}
+
+/** Begins to read a list before its first drawing. */
+function reading<T>(rows: Rows<T>): Rows<T> {
+  rows.want(0, FIRST_ROWS);
+  return rows;
 }
 
 /** Closes each value of a signal when the next one follows. */

@@ -4,8 +4,12 @@
 const NONPRINTING =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|\r(?!\n)/gu;
 
+/** Most texts, which need no search for the characters above. */
+const PLAIN = /^[ -~]*$/;
+
 /** Returns a text with its nonprinting characters escaped, as `\u{202e}`. All texts of a file are shown by it. */
 export function shown(text: string): string {
+  if (PLAIN.test(text)) return text;
   return text.replace(NONPRINTING, (letter) => `\\u{${(letter.codePointAt(0) ?? 0).toString(16)}}`);
 }
 

@@ -132,7 +132,7 @@ function ConnectionDot(): JSX.Element {
   return (
     <span class={`dot ${state}`}>
       <span class="dot-mark" aria-hidden="true" />
-      {words}
+      <span class="dot-word">{words}</span>
     </span>
   );
 }

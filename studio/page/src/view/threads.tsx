@@ -1,6 +1,6 @@
 // The threads of the file: a table where there is room, else a list with the same facts on two lines.
 
-import type { CSSProperties, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type View, atThread, fragmentOf, withParameters } from "../model/address";
 import { bytes, compact, cost, counted, excerpt, shown } from "../model/words";
@@ -10,7 +10,7 @@ import { useDocument, useStudio } from "./context";
 import { Inbox } from "./inbox";
 import { ActionButton, FailureSentence, Sentence, Time } from "./parts";
 import { StatusMark, standing } from "./status";
-import { VirtualRows } from "./virtual";
+import { VirtualRows, rowPlace } from "./virtual";
 
 export function ThreadsColumn(): JSX.Element {
   const studio = useStudio();
@@ -20,7 +20,6 @@ export function ThreadsColumn(): JSX.Element {
   const total = rows.total.value;
   const failure = rows.failure.value;
   const want = useMemo(() => (first: number, last: number) => rows.want(first, last), [rows]);
-  useEffect(() => want(0, 40), [want]);
   const selected = thread === null ? null : rows.find((row) => row.thread === thread || row.name === thread);
   return (
     <>
@@ -36,10 +35,10 @@ export function ThreadsColumn(): JSX.Element {
             total={total}
             version={version}
             want={want}
-            growsOnTop={false}
+            stays="position"
             reveal={selected === null ? null : { position: selected, name: thread ?? "" }}
             attributes={{ role: "rowgroup" }}
-            row={(position, style) => <ThreadRow key={position} position={position} style={style} row={rows.at(position)} selected={position === selected} />}
+            row={(position) => <ThreadRow key={position} position={position} row={rows.at(position)} selected={position === selected} />}
           />
         </div>
       )}
@@ -159,14 +158,13 @@ function TableHead(): JSX.Element {
 
 interface RowProps {
   readonly position: number;
-  readonly style: CSSProperties;
   readonly row: Thread | null;
   readonly selected: boolean;
 }
 
-function ThreadRow({ position, style, row, selected }: RowProps): JSX.Element {
+function ThreadRow({ position, row, selected }: RowProps): JSX.Element {
   const studio = useStudio();
-  const frame = { role: "row", "aria-rowindex": position + 2, style } as const;
+  const frame = { role: "row", "aria-rowindex": position + 2, style: rowPlace(position) } as const;
   if (row === null) return <div {...frame} class="thread empty" />;
   const view: View = studio.view.value;
   const address = row.name ?? row.thread;

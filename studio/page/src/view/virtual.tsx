@@ -13,24 +13,32 @@ export function rowHeight(): number {
   return ROW_REM * parseFloat(getComputedStyle(document.documentElement).fontSize);
 }
 
+/** Returns the style of the element of a row. */
+export function rowPlace(position: number): CSSProperties {
+  return { "--at": String(position) };
+}
+
 interface Props {
   readonly total: number;
   /** Changes when the rows of the list were read. */
   readonly version: number;
   /** Says which rows are visible. */
   readonly want: (first: number, last: number) => void;
-  /** Draws a row; its element has the given style and the key of its content. */
-  readonly row: (position: number, style: CSSProperties) => JSX.Element;
+  /** Draws a row; its element has the style `rowPlace` and the key of its content. */
+  readonly row: (position: number) => JSX.Element;
   /** The row to keep in view, and the name of what it shows: it is scrolled to when the name changes. */
   readonly reveal: { readonly position: number; readonly name: string } | null;
-  /** `true` if new rows come on top: what is in view stays then, unless it is the top itself. */
-  readonly growsOnTop: boolean;
+  /**
+   * What stays in view when the list grows: its rows, if new ones come on top; the same, but for the top if that is in
+   * view; or the scroll position, if new rows come anywhere.
+   */
+  readonly stays: "rows" | "top" | "position";
   readonly attributes: HTMLAttributes<HTMLDivElement>;
   readonly style?: CSSProperties;
 }
 
 export function VirtualRows(props: Props): JSX.Element {
-  const { total, want, row, reveal, growsOnTop, attributes } = props;
+  const { total, want, row, reveal, stays, attributes } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [height] = useState(rowHeight);
   const [[first, last], setWindow] = useState<readonly [number, number]>([0, 40]);
@@ -49,7 +57,8 @@ export function VirtualRows(props: Props): JSX.Element {
     const element = scroller.current;
     const grown = total - former.current;
     former.current = total;
-    if (element !== null && growsOnTop && grown > 0 && element.scrollTop > 0 && grown < total) {
+    const isMoved = stays === "rows" || (stays === "top" && (element?.scrollTop ?? 0) > 0);
+    if (element !== null && isMoved && grown > 0 && grown < total) {
       element.scrollTop += grown * height;
     }
     measure();
@@ -84,7 +93,7 @@ export function VirtualRows(props: Props): JSX.Element {
         class={`rows ${String(attributes.class ?? "")}`}
         style={{ ...props.style, blockSize: `${total * height}px` }}
       >
-        {positions.map((position) => row(position, { insetBlockStart: `${position * height}px` }))}
+        {positions.map(row)}
       </div>
     </div>
   );

@@ -13,9 +13,14 @@ function current<T>(route: string, decode: Decoder<T>, query: Query = {}): Get<T
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** Returns `true` for the id of a checkpoint, which names the same one at any time. */
+export function isId(checkpoint: string): boolean {
+  return ID.test(checkpoint);
+}
+
 /** A document about the past of checkpoints, which does not change if they are named by their ids. */
 function past<T>(route: string, decode: Decoder<T>, query: Query, checkpoints: readonly (string | undefined)[]): Get<T> {
-  const lasting = checkpoints.every((checkpoint) => checkpoint === undefined || ID.test(checkpoint));
+  const lasting = checkpoints.every((checkpoint) => checkpoint === undefined || isId(checkpoint));
   return { route, query, decode, lasting };
 }
 

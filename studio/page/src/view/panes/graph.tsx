@@ -3,15 +3,16 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Execution, executionTo } from "../../model/execution";
-import { type Arrow, arrows } from "../../model/topology";
+import { arrows } from "../../model/topology";
 import { duration, grouped, shownNode } from "../../model/words";
 import type { Row, Show } from "../../wire/documents";
-import type { GraphDocument, NodeRuns } from "../../wire/graph";
+import type { GraphDocument } from "../../wire/graph";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
+import { memo, useStable } from "../memo";
 import { FailureSentence, Sentence } from "../parts";
 import { Icon } from "../status";
-import { GraphDrawing, type NodeLook } from "./graph_drawing";
+import { GraphDrawing, type NodeLook, runsAt } from "./graph_drawing";
 import type { PaneProps } from "./registry";
 
 export function GraphPane({ thread, row }: PaneProps): JSX.Element {
@@ -21,13 +22,13 @@ export function GraphPane({ thread, row }: PaneProps): JSX.Element {
   const rows = studio.timeline.value;
   const version = rows?.version.value ?? 0;
   const execution = useMemo(() => executionTo(row, (rows?.all() ?? []).map(([, read]) => read)), [row, rows, version]);
+  const choose = useStable((node: string) => {
+    const run = execution.nodes.get(node);
+    if (run !== undefined) studio.select(run.latest.id);
+  });
   if (graph.failure !== null) return <FailureSentence failure={graph.failure} />;
   if (graph.value === null) return <Sentence>Reading the graph …</Sentence>;
   const looks = looksOf(row, execution, head.value);
-  const choose = (node: string) => {
-    const run = execution.nodes.get(node);
-    if (run !== undefined) studio.select(run.latest.id);
-  };
   return (
     <div class="graph-pane">
       <Legend />
@@ -92,15 +93,8 @@ interface TableProps {
   readonly choose: (node: string) => void;
 }
 
-/** Returns the runs of a node on the whole thread, or on the way to the selected step as far as that is known. */
-export function runsOf(node: string, runs: readonly NodeRuns[] | undefined, execution: Execution): { runs: number; took_ms: number } | null {
-  const whole = runs?.find(({ path }) => path.length === 1 && path[0] === node);
-  if (whole !== undefined) return { runs: whole.runs, took_ms: whole.took_ms ?? 0 };
-  return runs === undefined ? (execution.nodes.get(node) ?? null) : null;
-}
-
 function NodeTable({ graph, looks, execution, choose }: TableProps): JSX.Element {
-  const leading = arrows(graph);
+  const leading = useMemo(() => targets(graph), [graph]);
   return (
     <table class="plain-table">
       <caption>
@@ -120,50 +114,80 @@ function NodeTable({ graph, looks, execution, choose }: TableProps): JSX.Element
         </tr>
       </thead>
       <tbody>
-        {graph.nodes
-          .filter(({ name }) => name !== "__end__")
-          .map(({ name }, at) => {
-            const run = runsOf(name, graph.runs, execution);
-            const look = looks.get(name);
-            const latest = execution.nodes.get(name)?.latest;
-            return (
-              <tr key={name} class={look?.is === "now" ? "selected" : ""}>
-                <th scope="row">
-                  {latest === undefined ? (
-                    shownNode(name)
-                  ) : (
-                    <button type="button" class="link" title={`Select step ${latest.step}, where it ran last`} onClick={() => choose(name)}>
-                      {shownNode(name)}
-                    </button>
-                  )}
-                  {look !== undefined && look.is !== "ran" && <NodeWord look={look} />}
-                </th>
-                <td class="number">{run?.runs ?? ""}</td>
-                <td class="number">{run === null ? "" : duration(run.took_ms)}</td>
-                <td class="dim">{targets(graph, leading, graph.nodes.findIndex((node) => node.name === name) ?? at)}</td>
-              </tr>
-            );
-          })}
+        {graph.nodes.map(({ name }, at) => {
+          if (name === "__end__") return null;
+          const run = graph.runs === undefined ? execution.nodes.get(name) : runsAt(graph.runs, [name]);
+          const look = looks.get(name);
+          return (
+            <NodeRow
+              key={name}
+              name={name}
+              is={look?.is ?? null}
+              tasks={look?.tasks ?? 0}
+              runs={run?.runs ?? null}
+              took={run?.took_ms ?? null}
+              latest={execution.nodes.get(name)?.latest.step ?? null}
+              leadsTo={leading[at] ?? ""}
+              choose={choose}
+            />
+          );
+        })}
       </tbody>
     </table>
   );
 }
 
-function NodeWord({ look }: { readonly look: NodeLook }): JSX.Element {
-  const tone = { now: "plain", ran: "plain", next: "plain", running: "run", waiting: "wait", failed: "bad" }[look.is] as "plain" | "run" | "wait" | "bad";
+type NodeRowProps = {
+  readonly name: string;
+  readonly is: NodeLook["is"] | null;
+  readonly tasks: number;
+  readonly runs: number | null;
+  readonly took: number | null;
+  /** The latest step in which it ran. */
+  readonly latest: number | null;
+  readonly leadsTo: string;
+  readonly choose: (node: string) => void;
+};
+
+const NodeRow = memo(({ name, is, tasks, runs, took, latest, leadsTo, choose }: NodeRowProps): JSX.Element => {
+  return (
+    <tr class={is === "now" ? "selected" : ""}>
+      <th scope="row">
+        {latest === null ? (
+          shownNode(name)
+        ) : (
+          <button type="button" class="link" title={`Select step ${latest}, where it ran last`} onClick={() => choose(name)}>
+            {shownNode(name)}
+          </button>
+        )}
+        {is !== null && is !== "ran" && <NodeWord is={is} tasks={tasks} />}
+      </th>
+      <td class="number">{runs ?? ""}</td>
+      <td class="number">{took === null ? "" : duration(took)}</td>
+      <td class="dim">{leadsTo}</td>
+    </tr>
+  );
+});
+
+const TONES = { now: "plain", ran: "plain", next: "plain", running: "run", waiting: "wait", failed: "bad" } as const;
+
+function NodeWord({ is, tasks }: NodeLook): JSX.Element {
+  const tone = TONES[is];
   return (
     <span class={`tag ${tone}`}>
       {tone !== "plain" && <Icon tone={tone} />}
-      {WORDS[look.is]}
-      {look.tasks > 1 && ` ×${look.tasks}`}
+      {WORDS[is]}
+      {tasks > 1 && ` ×${tasks}`}
     </span>
   );
 }
 
-function targets(graph: GraphDocument, all: readonly Arrow[], from: number): string {
-  const names = all.filter((arrow) => arrow.from === from).map(({ to, label }) => {
+/** The nodes to which each node leads, with the cases. */
+function targets(graph: GraphDocument): string[] {
+  const names: string[][] = graph.nodes.map(() => []);
+  for (const { from, to, label } of arrows(graph)) {
     const name = shownNode(graph.nodes[to]?.name ?? "");
-    return label ? `${name} (${shownNode(label)})` : name;
-  });
-  return grouped(names);
+    names[from]?.push(label ? `${name} (${shownNode(label)})` : name);
+  }
+  return names.map(grouped);
 }

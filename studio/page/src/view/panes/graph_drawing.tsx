@@ -8,6 +8,7 @@ import { type Condition, arrows } from "../../model/topology";
 import { compact, duration, excerpt, shownNode } from "../../model/words";
 import type { DrawnEdge, DrawnNode, Drawing, GraphDocument, NodeRuns, StoredGraph } from "../../wire/graph";
 import { useStudio } from "../context";
+import { useStable } from "../memo";
 
 /** The look of a node: what it does or did, and by how many tasks of the step. */
 export interface NodeLook {
@@ -42,10 +43,11 @@ export function GraphDrawing({ graph, looks, execution, choose }: Props): JSX.El
     const view = studio.view.peek();
     studio.show(withParameters(view, { closed: next.length === 0 ? null : JSON.stringify(next) }), "replace");
   };
+  const stable = useStable(choose);
   // The plain graph is drawn once; a step only changes what lies over it.
   const plain = useMemo(
-    () => <Layer graph={graph} drawing={drawing} path={[]} runs={runs} closed={closed} choose={choose} toggle={toggle} />,
-    [graph, closed.join("\n"), execution],
+    () => <Layer graph={graph} drawing={drawing} path={[]} runs={runs} closed={closed} choose={stable} toggle={toggle} />,
+    [graph, closed.join("\n")],
   );
   const labels = useMemo(() => <Labels graph={graph} drawing={drawing} />, [graph]);
   const now = graph.nodes.findIndex(({ name }) => looks.get(name)?.is === "now");
@@ -150,39 +152,64 @@ function Layer({ graph, drawing, path, runs, closed, choose, toggle }: LayerProp
 /** The executed path and the looks of the nodes of the outer graph, over the plain graph. */
 function Overlay({ graph, looks, execution }: { readonly graph: GraphDocument; readonly looks: ReadonlyMap<string, NodeLook>; readonly execution: Execution }): JSX.Element {
   const { drawing } = graph;
-  const lit = drawing.edges.flatMap((edge) => {
-    const from = graph.nodes[edge.from]?.name ?? "";
-    const to = graph.nodes[edge.to]?.name ?? "";
-    const pair = pairName(from, to);
-    if (!execution.pairs.has(pair)) return [];
-    return [{ edge, look: execution.latestPairs.has(pair) ? ("now" as const) : ("lit" as const) }];
+  const name = (at: number) => graph.nodes[at]?.name ?? "";
+  const latest: number[] = [];
+  const earlier: number[] = [];
+  drawing.edges.forEach(({ from, to }, at) => {
+    const pair = pairName(name(from), name(to));
+    if (execution.latestPairs.has(pair)) latest.push(at);
+    else if (execution.pairs.has(pair)) earlier.push(at);
   });
+  const ran: number[] = [];
+  const others: (readonly [number, NodeLook])[] = [];
+  drawing.nodes.forEach((_, at) => {
+    const look = looks.get(name(at)) ?? (name(at) === "__end__" ? endLook(latest, graph, at) : undefined);
+    if (look?.is === "ran") ran.push(at);
+    else if (look !== undefined) others.push([at, look]);
+  });
+  // Most steps only change a few nodes and edges of a large graph.
+  const before = useMemo(
+    () => (
+      <>
+        {earlier.map((at) => edgeAt(drawing, at, "lit"))}
+        {ran.map((at) => (
+          <LookNode key={at} graph={graph} at={at} is="ran" tasks={0} />
+        ))}
+      </>
+    ),
+    [graph, earlier.join(), ran.join()],
+  );
   return (
     <g class="overlay">
-      {lit.map(({ edge, look }) => (
-        <Edge key={`${edge.from} ${edge.to} ${edge.points.join()}`} edge={edge} look={look} />
+      {before}
+      {latest.map((at) => edgeAt(drawing, at, "now"))}
+      {others.map(([at, { is, tasks }]) => (
+        <LookNode key={at} graph={graph} at={at} is={is} tasks={tasks} />
       ))}
-      {drawing.nodes.map((drawn, at) => {
-        const name = graph.nodes[at]?.name ?? "";
-        const look = looks.get(name) ?? (name === "__end__" && execution.latestPairs.has(endPair(graph, at, execution)) ? { is: "now" as const, tasks: 1 } : undefined);
-        if (look === undefined) return null;
-        return (
-          <g key={at} class={`look ${look.is} ${drawn.inner != null ? "holds" : ""}`}>
-            <Box drawn={drawn} name={name} />
-            {drawn.inner == null && (
-              <NodeText drawn={drawn} text={shownNode(name)} many={look.tasks > 1 ? `×${look.tasks}` : ""} run={runsAt(graph.runs, [name])} isOpen={false} />
-            )}
-          </g>
-        );
-      })}
     </g>
   );
 }
 
-/** Returns the pair with which END was reached, if it was. */
-function endPair(graph: GraphDocument, end: number, { latestPairs }: Execution): string {
-  const from = graph.drawing.edges.find((edge) => edge.to === end && latestPairs.has(pairName(graph.nodes[edge.from]?.name ?? "", "__end__")))?.from;
-  return pairName(from === undefined ? "" : (graph.nodes[from]?.name ?? ""), "__end__");
+function edgeAt(drawing: Drawing, at: number, look: "lit" | "now"): JSX.Element | null {
+  const edge = drawing.edges[at];
+  return edge === undefined ? null : <Edge key={`edge ${at}`} edge={edge} look={look} />;
+}
+
+function LookNode({ graph, at, is, tasks }: { readonly graph: GraphDocument; readonly at: number } & NodeLook): JSX.Element | null {
+  const drawn = graph.drawing.nodes[at];
+  const name = graph.nodes[at]?.name ?? "";
+  if (drawn === undefined) return null;
+  return (
+    <g class={`look ${is} ${drawn.inner != null ? "holds" : ""}`}>
+      <Box drawn={drawn} name={name} />
+      {drawn.inner == null && <NodeText drawn={drawn} text={shownNode(name)} many={tasks > 1 ? `×${tasks}` : ""} run={runsAt(graph.runs, [name])} isOpen={false} />}
+    </g>
+  );
+}
+
+/** END looks like a node of the step that reached it. */
+function endLook(latest: readonly number[], graph: GraphDocument, end: number): NodeLook | undefined {
+  return latest.some((at) => graph.drawing.edges[at]?.to === end) ? { is: "now", tasks: 1 } : undefined;
 }
 
 function Box({ drawn, name }: { readonly drawn: DrawnNode; readonly name: string }): JSX.Element {
@@ -217,8 +244,14 @@ function NodeText({ drawn, text, many, run, isOpen }: NodeTextProps): JSX.Elemen
   );
 }
 
-function runsAt(runs: readonly NodeRuns[] | undefined, here: readonly string[]): NodeRuns | undefined {
-  return runs?.find(({ path }) => path.length === here.length && path.every((part, level) => part === here[level]));
+/** The runs by the paths of their nodes, for each list of runs once. */
+const INDEX = new WeakMap<readonly NodeRuns[], ReadonlyMap<string, NodeRuns>>();
+
+export function runsAt(runs: readonly NodeRuns[] | undefined, here: readonly string[]): NodeRuns | undefined {
+  if (runs === undefined) return undefined;
+  const index = INDEX.get(runs) ?? new Map(runs.map((run) => [JSON.stringify(run.path), run]));
+  INDEX.set(runs, index);
+  return index.get(JSON.stringify(here));
 }
 
 function Toggle({ drawn, isOpen, toggle }: { readonly drawn: DrawnNode; readonly isOpen: boolean; readonly toggle: () => void }): JSX.Element {

@@ -12,20 +12,11 @@ const WIDEST = 126;
 const RADIUS = 4.5;
 const COLOURS = 6;
 
-export interface LaneGap {
-  readonly gap: number;
-  readonly width: number;
-}
-
-/** Returns the distance of lanes with which those of all rows fit. */
-export function laneGap(rows: readonly Row[]): LaneGap {
-  const most = rows.reduce((most, row) => Math.max(most, ...lanesOf(row)), 0) + 1;
+/** Returns the distance of lanes with which those of all rows fit, and the width of all lanes. */
+export function lanesOf(rows: readonly Row[]): { readonly gap: number; readonly width: number } {
+  const most = rows.reduce((most, row) => Math.max(most, laneOf(row), ...(row.passing ?? []), ...(row.branches ?? [])), 0) + 1;
   const gap = Math.min(GAP, WIDEST / most);
   return { gap, width: Math.ceil(most * gap) + GAP };
-}
-
-function lanesOf(row: Row): number[] {
-  return [laneOf(row), ...(row.passing ?? []), ...(row.branches ?? [])];
 }
 
 /** Returns `true` if the lane of a row comes from the row above. */
@@ -39,19 +30,20 @@ interface Props {
   readonly row: Row;
   /** The row above; `null` for the first row. */
   readonly above: Row | null | "unknown";
-  readonly size: LaneGap;
+  readonly gap: number;
+  readonly width: number;
   /** `true` if the row is the latest of the thread that is shown. */
   readonly isHead: boolean;
 }
 
-export function Lanes({ row, above, size, isHead }: Props): JSX.Element {
+export function Lanes({ row, above, gap, width, isHead }: Props): JSX.Element {
   const height = rowHeight();
   const middle = height / 2;
   const lane = laneOf(row);
-  const x = (of: number) => GAP * 0.75 + of * size.gap;
+  const x = (of: number) => GAP * 0.75 + of * gap;
   const line = (of: number, from: number, to: number) => <path key={`${of} ${from}`} class={colour(of)} d={`M${x(of)} ${from}V${to}`} />;
   return (
-    <svg class="lanes" width={size.width} height={height} viewBox={`0 0 ${size.width} ${height}`} aria-hidden="true">
+    <svg class="lanes" width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
       {(row.passing ?? []).map((of) => line(of, 0, height))}
       {(row.branches ?? []).map((of) => (
         <path key={of} class={colour(of)} d={`M${x(of)} 0C${x(of)} ${middle} ${x(of)} ${middle} ${x(lane)} ${middle}`} />

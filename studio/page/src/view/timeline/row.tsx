@@ -1,39 +1,41 @@
 // A checkpoint of the timeline.
 
-import type { CSSProperties, JSX } from "preact";
+import type { JSX } from "preact";
 import type { View } from "../../model/address";
 import { compact, cost, duration, excerpt, grouped, shortName, shown, shownNode, time } from "../../model/words";
 import type { Row, Usage } from "../../wire/documents";
 import { useStudio } from "../context";
 import { questionText } from "../inbox";
-import { Lanes, type LaneGap } from "./lanes";
+import { memo } from "../memo";
+import { rowPlace } from "../virtual";
+import { Lanes } from "./lanes";
 
 export function rowId(position: number): string {
   return `checkpoint-${position}`;
 }
 
-interface Props {
+type Props = {
   readonly position: number;
   readonly total: number;
   readonly row: Row | null;
   readonly above: Row | null | "unknown";
-  readonly gap: LaneGap;
-  readonly style: CSSProperties;
+  readonly laneGap: number;
+  readonly lanesWidth: number;
   readonly selected: boolean;
   readonly thread: string;
   readonly marks: View["parameters"];
-}
+};
 
-export function CheckpointRow(props: Props): JSX.Element {
+export const CheckpointRow = memo((props: Props): JSX.Element => {
   const studio = useStudio();
-  const { position, total, row, above, gap, style, selected, thread, marks } = props;
+  const { position, total, row, above, laneGap, lanesWidth, selected, thread, marks } = props;
   const frame = {
     role: "option",
     id: rowId(position),
     "aria-selected": selected,
     "aria-setsize": total,
     "aria-posinset": position + 1,
-    style,
+    style: rowPlace(position),
   } as const;
   if (row === null) return <div {...frame} class="checkpoint empty" aria-label="not read yet" />;
   const choose = () => {
@@ -47,7 +49,7 @@ export function CheckpointRow(props: Props): JSX.Element {
   const began = row.started_at ?? row.at;
   return (
     <div {...frame} class={`checkpoint ${selected ? "selected" : ""} ${isForeign ? "foreign" : ""}`} aria-label={sentence(row, marks)} onClick={choose}>
-      <Lanes row={row} above={above} size={gap} isHead={isHead} />
+      <Lanes row={row} above={above} gap={laneGap} width={lanesWidth} isHead={isHead} />
       <span class="checkpoint-step">{row.step}</span>
       <span class="checkpoint-main">
         <span class="first">
@@ -76,7 +78,7 @@ export function CheckpointRow(props: Props): JSX.Element {
       </span>
     </div>
   );
-}
+});
 
 function Marks({ id, marks }: { readonly id: string; readonly marks: View["parameters"] }): JSX.Element {
   return (

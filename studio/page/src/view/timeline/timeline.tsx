@@ -1,6 +1,6 @@
 // The timeline of the selected thread: all branches, newest checkpoint on top.
 
-import type { CSSProperties, JSX, TargetedKeyboardEvent } from "preact";
+import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { selectAt } from "../../model/actions";
 import { counted } from "../../model/words";
@@ -8,7 +8,7 @@ import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { ActionButton, FailureSentence, Sentence } from "../parts";
 import { VirtualRows } from "../virtual";
-import { laneGap } from "./lanes";
+import { lanesOf } from "./lanes";
 import { Pending } from "./pending";
 import { CheckpointRow, rowId } from "./row";
 import { TimeStrip } from "./strip";
@@ -22,9 +22,11 @@ export function Timeline(): JSX.Element | null {
   const position = studio.selectedPosition.value;
   const want = useMemo(() => (first: number, last: number) => rows?.want(first, last), [rows]);
   const head = useDocument(thread === null ? null : requests.show(thread));
-  useEffect(() => want(0, 40), [want]);
-  // A link may lead to a checkpoint that is far down.
-  useEffect(() => void studio.findSelected(), [rows, checkpoint, rows?.version.value === 0]);
+  // A link may lead to a checkpoint that is far down; the latest one is usually among the first rows.
+  const isRead = rows !== null && rows.version.value > 0;
+  useEffect(() => {
+    if (isRead || checkpoint !== null) void studio.findSelected();
+  }, [rows, checkpoint, isRead]);
   if (rows === null || thread === null) return null;
   const version = rows.version.value;
   const total = rows.total.value;
@@ -33,18 +35,18 @@ export function Timeline(): JSX.Element | null {
   if (total === null) return <Sentence>Reading the timeline …</Sentence>;
 
   const read = rows.all().map(([, row]) => row);
-  const gap = laneGap(read);
+  const { gap, width } = lanesOf(read);
   const digits = read.reduce((most, { step }) => Math.max(most, String(step).length), 2);
   const selected = studio.selectedRow.value;
-  const draw = (at: number, style: CSSProperties) => (
+  const draw = (at: number) => (
     <CheckpointRow
       key={rows.at(at)?.id ?? at}
       position={at}
       total={total}
       row={rows.at(at)}
       above={at === 0 ? null : (rows.at(at - 1) ?? "unknown")}
-      gap={gap}
-      style={style}
+      laneGap={gap}
+      lanesWidth={width}
       selected={at === position}
       thread={thread}
       marks={parameters}
@@ -66,7 +68,7 @@ export function Timeline(): JSX.Element | null {
         total={total}
         version={version}
         want={want}
-        growsOnTop
+        stays={checkpoint === null ? "top" : "rows"}
         reveal={position === null ? null : { position, name: checkpoint ?? "" }}
         row={draw}
         style={{ "--digits": String(digits) }}
