@@ -15,6 +15,9 @@ import { clock } from "./wire/events";
 /** The token is kept for the tab, so that a reload works, and removed from the address. */
 const TOKEN = "studio-token";
 
+/** Set if the keys of the page are switched off. */
+const KEYS_OFF = "studio-keys-off";
+
 function takeToken(): string | null {
   const { token, rest } = tokenOf(location.hash);
   if (token === null) return sessionStorage.getItem(TOKEN);
@@ -41,8 +44,14 @@ function start(): void {
     },
     clock,
   );
+  studio.keys.value = localStorage.getItem(KEYS_OFF) === null;
   const page: Surroundings = {
     switchTheme,
+    useKeys: (on) => {
+      studio.keys.value = on;
+      if (on) localStorage.removeItem(KEYS_OFF);
+      else localStorage.setItem(KEYS_OFF, "true");
+    },
     copy: async (text) => {
       try {
         await navigator.clipboard.writeText(text);
@@ -62,7 +71,7 @@ function start(): void {
   addEventListener("hashchange", follow);
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return;
-    const action = actionOf(event, isField(event.target));
+    const action = actionOf(event, studio.keys.peek() && !isField(event.target));
     if (action === null) return;
     event.preventDefault();
     act(studio, action, page);

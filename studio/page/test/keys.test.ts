@@ -13,12 +13,12 @@ test("each key has one action, and each pane a key", () => {
 
 test("the keys of the documentation are there", () => {
   const documented = "j k h l [ ] d e f a r c m g b / . ?".split(" ");
-  const missing = documented.filter((key) => actionOf(press(key), false) === null);
+  const missing = documented.filter((key) => actionOf(press(key), true) === null);
   assert.deepEqual(missing, []);
 });
 
 test("text fields and shortcuts of the browser keep their keys", () => {
-  assert.equal(actionOf(press("j"), true), null);
-  assert.equal(actionOf(press("Escape"), true), "close");
-  assert.equal(actionOf({ ...press("f"), ctrlKey: true }, false), null);
+  assert.equal(actionOf(press("j"), false), null);
+  assert.equal(actionOf(press("Escape"), false), "close");
+  assert.equal(actionOf({ ...press("f"), ctrlKey: true }, true), null);
 });

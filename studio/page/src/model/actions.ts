@@ -10,6 +10,8 @@ import { shortId } from "./words";
 /** What an action needs of the page besides the store. */
 export interface Surroundings {
   switchTheme(): void;
+  /** Switches keys on or off, also for the next visit. */
+  useKeys(on: boolean): void;
   /** Copies a text; resolves to `false` if the browser does not allow it. */
   copy(text: string): Promise<boolean>;
   /** The address of a fragment. */

@@ -69,11 +69,11 @@ export interface Press {
   readonly altKey: boolean;
 }
 
-/** Returns the action of a key press; `inField` says that the focus is in a field for text. */
-export function actionOf(press: Press, inField: boolean): Action | null {
+/** Returns the action of a key press. `free` says that no field for text has the focus, and that keys are on. */
+export function actionOf(press: Press, free: boolean): Action | null {
   if (press.ctrlKey || press.metaKey || press.altKey) return null;
   for (const [name, { key, everywhere = false }] of actions()) {
-    if (key === press.key && (everywhere || !inField)) return name;
+    if (key === press.key && (everywhere || free)) return name;
   }
   return null;
 }

@@ -2,7 +2,7 @@
 
 import { type ReadonlySignal, type Signal, batch, computed, effect, signal } from "@preact/signals";
 import type { Client, Result } from "../wire/client";
-import type { Log, Row, Thread } from "../wire/documents";
+import type { DamagedThread, Log, Row, Thread } from "../wire/documents";
 import { type Clock, type Watch, watch } from "../wire/events";
 import * as requests from "../wire/requests";
 import { type View, atThread, fragmentOf, tokenOf, viewOf } from "./address";
@@ -38,6 +38,10 @@ export class Studio {
   /** The timeline of the selected thread, with all branches. */
   readonly timeline: ReadonlySignal<Rows<Row> | null>;
   readonly help: Signal<boolean> = signal(false);
+  /** `false` if keys without Ctrl or Alt are switched off, as some input devices send them by accident. */
+  readonly keys: Signal<boolean> = signal(true);
+  /** The threads that cannot be read. */
+  readonly damaged: Signal<readonly DamagedThread[]> = signal<readonly DamagedThread[]>([]);
 
   private watching: Watch | null = null;
   private refreshing = false;
@@ -197,7 +201,8 @@ export class Studio {
   private async threadPage(filter: requests.ThreadFilter, from: number, count: number, abort: AbortSignal): Promise<Result<Page<Thread>>> {
     const result = await this.client.get(requests.threads(from, count, filter), abort);
     if (!result.ok) return result;
-    const { threads, total = from + threads.length } = result.value;
+    const { threads, total = from + threads.length, damaged = [] } = result.value;
+    this.damaged.value = damaged;
     return { ok: true, value: { rows: threads, from, total } };
   }
 

@@ -7,7 +7,7 @@ import { useAct, useShared } from "./context";
 import { Key } from "./parts";
 
 export function Help(): JSX.Element {
-  const { studio } = useShared();
+  const { studio, page } = useShared();
   const act = useAct();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -27,6 +27,10 @@ export function Help(): JSX.Element {
         </button>
       </div>
       <p class="dim">Each key has a button, and each button shows its key. In a text field, only Esc works.</p>
+      <label class="check">
+        <input type="checkbox" checked={studio.keys.value} onChange={(event) => page.useKeys(event.currentTarget.checked)} />
+        Use these keys
+      </label>
       <div class="help-groups">
         {groups.map((group) => (
           <section key={group}>

@@ -27,7 +27,8 @@ export function ThreadsColumn(): JSX.Element {
       <Filters />
       {failure !== null && total === null && <FailureSentence failure={failure} />}
       {failure === null && total === null && <Sentence>Reading the threads …</Sentence>}
-      {total === 0 && <NoThreads />}
+      <Damaged />
+      {total === 0 && studio.damaged.value.length === 0 && <NoThreads />}
       {total !== null && total > 0 && (
         <div class="table" role="table" aria-label="Threads" aria-rowcount={total + 1}>
           <TableHead />
@@ -73,6 +74,26 @@ function NoThreads(): JSX.Element {
         Show all threads
       </button>
     </Sentence>
+  );
+}
+
+/** The threads that cannot be read, each with the reason. */
+function Damaged(): JSX.Element | null {
+  const { damaged } = useStudio();
+  if (damaged.value.length === 0) return null;
+  return (
+    <section class="damaged" aria-label="Damaged threads">
+      <ul>
+        {damaged.value.map(({ thread, problem }, at) => (
+          <li key={at}>
+            <strong>{thread === undefined ? "A thread" : shown(thread)}</strong> is damaged: {shown(problem)}
+          </li>
+        ))}
+      </ul>
+      <p>
+        <code>superstep verify</code> lists all damage of the file.
+      </p>
+    </section>
   );
 }
 

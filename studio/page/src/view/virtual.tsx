@@ -13,6 +13,11 @@ export function rowHeight(): number {
   return ROW_REM * parseFloat(getComputedStyle(document.documentElement).fontSize);
 }
 
+/** Returns `true` where there is room for one column only, as the style sheet has it. */
+export function isSmall(): boolean {
+  return matchMedia("(max-width: 56rem)").matches;
+}
+
 /** Returns the style of the element of a row. */
 export function rowPlace(position: number): CSSProperties {
   return { "--at": String(position) };

@@ -106,6 +106,8 @@ export type Thread = Of<typeof thread>;
 
 export const damagedThread = object({ problem: text }, { thread: text });
 
+export type DamagedThread = Of<typeof damagedThread>;
+
 export const threads = object({ threads: list(thread) }, { total: number, damaged: list(damagedThread) });
 export type Threads = Of<typeof threads>;
 

@@ -7,7 +7,8 @@ import type { Row, Usage } from "../../wire/documents";
 import { useStudio } from "../context";
 import { questionText } from "../inbox";
 import { memo } from "../memo";
-import { rowPlace } from "../virtual";
+import { Sign } from "../parts";
+import { isSmall, rowPlace } from "../virtual";
 import { Lanes } from "./lanes";
 
 export function rowId(position: number): string {
@@ -37,10 +38,16 @@ export const CheckpointRow = memo((props: Props): JSX.Element => {
     "aria-posinset": position + 1,
     style: rowPlace(position),
   } as const;
-  if (row === null) return <div {...frame} class="checkpoint empty" aria-label="not read yet" />;
+  if (row === null) {
+    return (
+      <div {...frame} class="checkpoint empty">
+        <span class="sr">not read yet</span>
+      </div>
+    );
+  }
   const choose = () => {
     const view = studio.view.peek();
-    studio.show({ ...view, checkpoint: row.id });
+    studio.show({ ...view, checkpoint: row.id, front: isSmall() ? "detail" : view.front });
     document.getElementById("checkpoints")?.focus({ preventScroll: true });
   };
   const heads = row.head_of ?? [];
@@ -48,19 +55,25 @@ export const CheckpointRow = memo((props: Props): JSX.Element => {
   const isHead = heads.includes(thread);
   const began = row.started_at ?? row.at;
   return (
-    <div {...frame} class={`checkpoint ${selected ? "selected" : ""} ${isForeign ? "foreign" : ""}`} aria-label={sentence(row, marks)} onClick={choose}>
+    <div {...frame} class={`checkpoint ${selected ? "selected" : ""} ${isForeign ? "foreign" : ""}`} onClick={choose}>
       <Lanes row={row} above={above} gap={laneGap} width={lanesWidth} isHead={isHead} />
-      <span class="checkpoint-step">{row.step}</span>
+      <span class="checkpoint-step">
+        <Spoken>Step </Spoken>
+        {row.step}
+        <Spoken>: </Spoken>
+      </span>
       <span class="checkpoint-main">
         <span class="first">
           <span class="node">{whatRan(row)}</span>
           {heads.map((head) => (
             <span key={head} class="tag head">
+              <Spoken>; latest of </Spoken>
               {shortName(head)}
             </span>
           ))}
           {(row.names ?? []).map((name) => (
             <span key={name} class="tag name">
+              <Spoken>; named </Spoken>
               {shown(name)}
             </span>
           ))}
@@ -71,8 +84,16 @@ export const CheckpointRow = memo((props: Props): JSX.Element => {
         </span>
       </span>
       <span class="checkpoint-figures">
-        <span class="first">{row.took_ms === undefined ? "" : duration(row.took_ms)}</span>
+        <span class="first">
+          {row.took_ms !== undefined && (
+            <>
+              <Spoken>; took </Spoken>
+              {duration(row.took_ms)}
+            </>
+          )}
+        </span>
         <span class="second" title={shown(began)}>
+          <Spoken>; </Spoken>
           {row.used === undefined ? timeBelow(began, above) : used(row.used)}
         </span>
       </span>
@@ -80,12 +101,26 @@ export const CheckpointRow = memo((props: Props): JSX.Element => {
   );
 });
 
+/** Words for screen readers: a row is one sentence for them. */
+function Spoken({ children }: { readonly children: string }): JSX.Element {
+  return <span class="sr">{children}</span>;
+}
+
+const SIGNS = { good: "check", bad: "cross", marked: "diamond" } as const;
+
 function Marks({ id, marks }: { readonly id: string; readonly marks: View["parameters"] }): JSX.Element {
   return (
     <>
-      {marks.good === id && <span class="tag good">✓ good</span>}
-      {marks.bad === id && <span class="tag bad">✗ bad</span>}
-      {marks.marked === id && <span class="tag marked">◆ marked</span>}
+      {(["good", "bad", "marked"] as const).map(
+        (mark) =>
+          marks[mark] === id && (
+            <span key={mark} class={`tag ${mark}`}>
+              <Sign name={SIGNS[mark]} />
+              <Spoken>; </Spoken>
+              {mark}
+            </span>
+          ),
+      )}
     </>
   );
 }
@@ -99,17 +134,30 @@ function Outcome({ row, isHead }: { readonly row: Row; readonly isHead: boolean 
     <>
       {failures.map((failure, at) => (
         <span key={`failure ${at}`} class="tag bad">
+          <Spoken>; </Spoken>
           {shownNode(failure.node)} failed{(failure.attempts ?? 1) > 1 && ` ${failure.attempts} times`}: {excerpt(failure.error.message, 80)}
         </span>
       ))}
       {questions.map((question) => (
         <span key={question.id} class={question.answer === undefined ? "tag wait" : "tag"}>
+          <Spoken>; </Spoken>
           {shownNode(question.node)} {question.answer === undefined ? "asks" : "asked"}: {excerpt(questionText(question.question), 80)}
           {question.answer !== undefined && ` → ${excerpt(questionText(question.answer), 40)}`}
         </span>
       ))}
-      {row.changed.length > 0 && <span class="changed">{row.changed.map(shown).join(", ")}</span>}
-      {row.next.length > 0 && <span class="next">→ {grouped(row.next.map(shownNode))}</span>}
+      {row.changed.length > 0 && (
+        <span class="changed">
+          <Spoken>; changed </Spoken>
+          {row.changed.map(shown).join(", ")}
+        </span>
+      )}
+      {row.next.length > 0 && (
+        <span class="next">
+          <span aria-hidden="true">→ </span>
+          <Spoken>; next </Spoken>
+          {grouped(row.next.map(shownNode))}
+        </span>
+      )}
     </>
   );
 }
@@ -138,23 +186,4 @@ function used(usage: Usage): string {
 /** The time of a row; with its date only where the day differs from that of the row above. */
 function timeBelow(at: string, above: Row | null | "unknown"): string {
   return time(at, above === null || above === "unknown" ? new Date() : new Date(above.started_at ?? above.at));
-}
-
-/** The row in words, for screen readers. */
-function sentence(row: Row, marks: View["parameters"]): string {
-  const parts = [`Step ${row.step}`, whatRan(row)];
-  if (row.head_of !== undefined && row.head_of.length > 0) parts.push(`latest of ${row.head_of.map(shown).join(", ")}`);
-  if (row.names !== undefined && row.names.length > 0) parts.push(`named ${row.names.map(shown).join(", ")}`);
-  for (const failure of row.failures ?? []) parts.push(`${shownNode(failure.node)} failed: ${shown(failure.error.message)}`);
-  for (const question of row.questions ?? []) {
-    parts.push(`${shownNode(question.node)} ${question.answer === undefined ? "asks" : "asked"}: ${shown(questionText(question.question))}`);
-  }
-  if (row.changed.length > 0) parts.push(`changed ${row.changed.map(shown).join(", ")}`);
-  if (row.next.length > 0) parts.push(`next ${grouped(row.next.map(shownNode))}`);
-  if (row.took_ms !== undefined) parts.push(`took ${duration(row.took_ms)}`);
-  if (row.used !== undefined) parts.push(used(row.used));
-  for (const mark of ["good", "bad", "marked"] as const) {
-    if (marks[mark] === row.id) parts.push(mark === "marked" ? "marked" : `marked as ${mark}`);
-  }
-  return parts.join("; ");
 }
