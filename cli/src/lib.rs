@@ -56,7 +56,7 @@ mod verbs;
 pub use clap;
 pub use debug::{Debugger, debugger};
 pub use documents::{Documents, FileWatcher, Refusal, RefusalKind};
-pub use kept_file::FileVersion;
 pub use extension::Extension;
+pub use kept_file::FileVersion;
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};

@@ -41,6 +41,10 @@ struct Arguments {
     /// let running supersteps finish for this time at the end
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
+    /// serve the studio, too: a page that shows the threads, and runs, answers, edits and replays them
+    #[cfg(feature = "studio")]
+    #[arg(long)]
+    studio: bool,
 }
 
 /// An error of a server that was started from a command line.
@@ -82,6 +86,7 @@ impl Server {
     /// | `--allow-host HOST` | a host that requests may name, [repeatable](Self::allow_host) |
     /// | `--insecure` | admits [every client](Self::insecure) |
     /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
+    /// | `--studio` | also serves the studio (feature `studio`), and prints its address with a new token |
     pub async fn run<A: Into<OsString> + Clone>(self, arguments: impl IntoIterator<Item = A>) -> ExitCode {
         let arguments = match Arguments::try_parse_from(arguments) {
             Ok(arguments) => arguments,
@@ -102,7 +107,14 @@ impl Server {
     }
 
     async fn serve(mut self, arguments: Arguments) -> Result<ExitCode, Failed> {
-        let Arguments { host, port, token_file, cors_origin, allow_host, insecure, grace } = arguments;
+        #[cfg(feature = "studio")]
+        let studio = match arguments.studio {
+            true => Some(crate::studio::new_token()?),
+            false => None,
+        };
+        #[cfg(not(feature = "studio"))]
+        let studio: Option<(Token, String)> = None;
+        let Arguments { host, port, token_file, cors_origin, allow_host, insecure, grace, .. } = arguments;
         let token = match (token_file, std::env::var(TOKEN)) {
             (Some(path), _) => Some(Token::from_file(path)?),
             (None, Ok(token)) => Some(Token::new(token)?),
@@ -120,11 +132,19 @@ impl Server {
         if let Some(seconds) = grace {
             self = self.grace(Duration::from_secs(seconds));
         }
+        #[cfg(feature = "studio")]
+        if let Some((token, _)) = &studio {
+            self = self.studio(token.clone());
+        }
         let mut signals = Signals::new().map_err(Failed::Signals)?;
         let names = self.names();
         let listening = self.listen(SocketAddr::new(host, port)).await?;
         // A closed standard output is no reason to stop.
         drop(writeln!(io::stdout(), "Serving {names} at http://{}", listening.address()));
+        if let Some((_, secret)) = studio {
+            let address = listening.address();
+            drop(writeln!(io::stdout(), "The studio is at http://{address}/studio#token={secret}"));
+        }
         let stop = CancellationToken::new();
         let stopped = async {
             signals.next().await;
@@ -140,7 +160,7 @@ impl Server {
 }
 
 /// The signals that stop a server.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -149,18 +169,18 @@ struct Signals {
 
 impl Signals {
     #[cfg(unix)]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {})
     }
 
     #[cfg(unix)]
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -168,7 +188,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

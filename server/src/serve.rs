@@ -60,6 +60,8 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         workers: DEFAULT_WORKERS,
         lease: DEFAULT_LEASE,
         grace: DEFAULT_GRACE,
+        #[cfg(feature = "studio")]
+        studio: None,
     }
 }
 
@@ -82,6 +84,9 @@ pub struct Server {
     workers: usize,
     lease: Duration,
     pub(crate) grace: Duration,
+    /// The token of the studio, if the server has one.
+    #[cfg(feature = "studio")]
+    studio: Option<crate::Token>,
 }
 
 /// An error of starting a server.
@@ -106,6 +111,13 @@ pub enum ServeError {
     NoToken {
         /// The address.
         address: SocketAddr,
+    },
+    /// The studio cannot show the graphs' file.
+    #[cfg(feature = "studio")]
+    #[error("the studio cannot be served: {reason}")]
+    Studio {
+        /// The reason.
+        reason: String,
     },
     /// A host or an origin has a wildcard. All pages of the internet could then use the server from a browser.
     #[error("{name:?} has a wildcard: allow each host and origin by its name")]
@@ -174,6 +186,13 @@ impl Server {
         Self { grace, ..self }
     }
 
+    /// Also serves the studio at `/studio`: a page on the file of the graphs, for all clients that send this token,
+    /// whatever [authentication](Self::auth) the server has for others.
+    #[cfg(feature = "studio")]
+    pub fn studio(self, token: crate::Token) -> Self {
+        Self { studio: Some(token), ..self }
+    }
+
     /// Changes the limits on requests and connections.
     ///
     /// ```
@@ -200,7 +219,7 @@ impl Server {
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(ServeError::NoToken { address });
         }
-        Ok(Listening { listener, address, router, guard, workers, grace })
+        Ok(Listening { listener, address, router, guard, workers: Some(workers), grace })
     }
 
     /// Makes a router for a program that has a server already, and the workers that drive the runs. Mount it at the
@@ -225,6 +244,8 @@ impl Server {
         if let Some(name) = self.wildcard {
             return Err(ServeError::Wildcard { name });
         }
+        #[cfg(feature = "studio")]
+        let graphs = self.graphs.clone();
         let options = ServiceOptions { workers: self.workers, lease: self.lease, ..Default::default() };
         let service = Service::new(self.graphs, options)?;
         let guard = Arc::new(Guard {
@@ -235,8 +256,28 @@ impl Server {
             counts: Counts::default(),
         });
         let router = App::new(service.clone(), Arc::clone(&guard)).router();
+        #[cfg(feature = "studio")]
+        let router = match self.studio {
+            Some(token) => router.merge(studio(graphs, &service, token, &guard)?),
+            None => router,
+        };
         Ok((router, Workers { service }, guard))
     }
+}
+
+/// Returns the router of the studio of a server.
+#[cfg(feature = "studio")]
+fn studio(
+    graphs: Vec<AnyGraph>,
+    service: &Service,
+    token: crate::Token,
+    guard: &Guard,
+) -> Result<Router, ServeError> {
+    let failed = |refusal: superstep_cli::Refusal| ServeError::Studio { reason: refusal.text };
+    let documents = superstep_cli::Documents::of_graphs(&graphs).map_err(failed)?;
+    let program = crate::studio::Program { graphs, service: service.clone() };
+    let pages = crate::studio::guarded(documents, Some(program), token, guard.hosts.clone(), guard.limits);
+    Ok(pages.map_err(failed)?.0)
 }
 
 impl fmt::Debug for Server {
@@ -249,7 +290,7 @@ impl fmt::Debug for Server {
 /// The workers of a server, which drive its runs.
 #[derive(Clone)]
 pub struct Workers {
-    service: Service,
+    pub(crate) service: Service,
 }
 
 impl Workers {

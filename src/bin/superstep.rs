@@ -4,5 +4,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    superstep_cli::main(&[])
+    superstep_cli::main(&[
+        #[cfg(feature = "studio")]
+        &superstep_server::StudioVerb,
+    ])
 }

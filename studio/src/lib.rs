@@ -91,7 +91,11 @@ mod tests {
     fn every_file_is_the_built_one() {
         let page = text("index.html");
         for asset in ASSETS.iter().skip(1) {
-            assert!(page.contains(&format!("\"/studio/{}\"", asset.name)), "the page does not load {}", asset.name);
+            assert!(
+                page.contains(&format!("\"/studio/{}\"", asset.name)),
+                "the page does not load {}",
+                asset.name
+            );
         }
         assert!(page.starts_with("<!doctype html>") && page.contains("id=\"studio\""));
         assert!(text("studio.js").len() > 30_000 && text("studio.js").contains("aria-activedescendant"));

@@ -53,7 +53,8 @@ impl Chosen<'_> {
 
 /// Returns the file in which all these graphs keep their threads, with its keys.
 pub(crate) fn file_of(graphs: &[AnyGraph]) -> Result<CheckpointFile, Failure> {
-    let session = Session { graphs: graphs.to_vec(), added: Vec::new(), behind: None, program: String::new() };
+    let session =
+        Session { graphs: graphs.to_vec(), added: Vec::new(), behind: None, program: String::new() };
     let path = session.file();
     let saver = session.own_savers().into_iter().find(|saver| saver.path() == path.as_deref());
     let file = saver.filter(|_| path.is_some()).and_then(|saver| saver.checkpoint_file());

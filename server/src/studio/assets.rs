@@ -32,9 +32,9 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const INDEX: &str = "index.html";
 
 /// Builds the router of these files. They need no token: the page gets it in the fragment of its address.
-pub(super) fn router(assets: &'static [Asset], guard: &Arc<Guard>) -> Router {
-    let index = async move |headers: HeaderMap| file(assets, INDEX, &headers);
-    let named = async move |Path(path): Path<String>, headers: HeaderMap| file(assets, &path, &headers);
+pub(super) fn router(guard: &Arc<Guard>) -> Router {
+    let index = async |headers: HeaderMap| file(INDEX, &headers);
+    let named = async |Path(name): Path<String>, headers: HeaderMap| file(&name, &headers);
     Router::new()
         .route("/studio", get(index))
         .route("/studio/", get(index))
@@ -43,11 +43,11 @@ pub(super) fn router(assets: &'static [Asset], guard: &Arc<Guard>) -> Router {
 }
 
 /// Returns the response with a file.
-fn file(assets: &'static [Asset], path: &str, headers: &HeaderMap) -> Response {
-    let Some(asset) = assets.iter().find(|asset| asset.path == path) else {
+fn file(name: &str, headers: &HeaderMap) -> Response {
+    let Some(asset) = Asset::named(name) else {
         return Failure::not_found("Not Found").into_response();
     };
-    let tag = format!("\"{}\"", asset.digest);
+    let tag = format!("\"{}\"", asset.digest());
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|known| known.to_str().ok());
     let is_known = known.flat_map(|known| known.split(',')).any(|known| known.trim() == tag);
     let mut response = match is_known {

@@ -10,6 +10,7 @@
 //! Every route needs the token of the studio, and the guard's rules for hosts and origins hold.
 
 mod assets;
+mod command;
 mod events;
 mod read;
 mod refused;
@@ -26,9 +27,12 @@ use superstep_cli::{Documents, Refusal};
 use superstep_core::run::AnyGraph;
 use uuid::Uuid;
 
-use crate::guard::{Guard, Limits};
+use crate::counts::Counts;
+use crate::guard::{Auth, Everyone, Guard, Hosts, Limits, Streams};
 use crate::service::Service;
 use crate::{Token, TokenError};
+
+pub use self::command::StudioVerb;
 
 use self::refused::Refused;
 use self::watch::Watcher;
@@ -51,27 +55,39 @@ pub(crate) struct Program {
     pub(crate) service: Service,
 }
 
+/// Builds the router of a studio: its page, and its API for requests with this token. Returns the guard of the API, too.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+pub(crate) fn pages(
+    documents: Documents,
+    program: Option<Program>,
+    token: Token,
+) -> Result<(Router, Arc<Guard>), Refusal> {
+    guarded(documents, program, token, Hosts::default(), Limits::default())
+}
+
+/// Builds the same for a server with these rules.
+pub(crate) fn guarded(
+    documents: Documents,
+    program: Option<Program>,
+    token: Token,
+    hosts: Hosts,
+    limits: Limits,
+) -> Result<(Router, Arc<Guard>), Refusal> {
+    let guard = |auth: Arc<dyn Auth>| {
+        let (streams, counts) = (Streams::default(), Counts::default());
+        Arc::new(Guard { hosts: hosts.clone(), auth, limits, streams, counts })
+    };
+    let guards = (guard(Arc::new(Everyone)), guard(Arc::new(token)));
+    let watcher = Watcher::new(documents.watcher()?);
+    let shared = Shared { documents: Arc::new(documents), watcher, program, guard: Arc::clone(&guards.1) };
+    // The files of the page need no token: the page has it from the fragment of its address.
+    let router = assets::router(&guards.0).merge(routes::router(Studio(Arc::new(shared))));
+    Ok((router, guards.1))
+}
+
 impl Studio {
-    /// Creates the studio of a file. `guard` checks requests for the API.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
-    pub(crate) fn new(
-        documents: Documents,
-        program: Option<Program>,
-        guard: Arc<Guard>,
-    ) -> Result<Self, Refusal> {
-        let watcher = Watcher::new(documents.watcher()?);
-        Ok(Self(Arc::new(Shared { documents: Arc::new(documents), watcher, program, guard })))
-    }
-
-    /// Builds the router of the page and its API. `page` checks requests for the files of the page, which need no
-    /// token.
-    pub(crate) fn router(self, page: &Arc<Guard>) -> Router {
-        let guard = Arc::clone(&self.0.guard);
-        assets::router(assets::ASSETS, page).merge(routes::router(self, &guard))
-    }
-
     fn limits(&self) -> &Limits {
         &self.0.guard.limits
     }

@@ -98,9 +98,19 @@ pub(super) const READS: &[Read] = &[
         always: &[],
         params: &[("checkpoint", Argument), ("other", MaybeArgument)],
     },
-    Read { path: "blame", verb: "blame", always: &[], params: &[("checkpoint", Argument), ("path", Argument)] },
+    Read {
+        path: "blame",
+        verb: "blame",
+        always: &[],
+        params: &[("checkpoint", Argument), ("path", Argument)],
+    },
     Read { path: "why", verb: "why", always: &[], params: &[("checkpoint", Argument), ("node", Argument)] },
-    Read { path: "grep", verb: "grep", always: &[], params: &[("pattern", Argument), ("thread", Text("--thread"))] },
+    Read {
+        path: "grep",
+        verb: "grep",
+        always: &[],
+        params: &[("pattern", Argument), ("thread", Text("--thread"))],
+    },
     Read {
         path: "bisect",
         verb: "bisect",
@@ -121,7 +131,12 @@ pub(super) const READS: &[Read] = &[
         always: &[],
         params: &[("thread", Argument), ("width", Number("--strip", 10_000))],
     },
-    Read { path: "test", verb: "test", always: &[], params: &[("checkpoint", Argument), ("step", Flag("--step"))] },
+    Read {
+        path: "test",
+        verb: "test",
+        always: &[],
+        params: &[("checkpoint", Argument), ("step", Flag("--step"))],
+    },
     Read {
         path: "export",
         verb: "export",
@@ -184,11 +199,7 @@ fn whole(query: &Query, name: &str, most: u64) -> Result<u64, Failure> {
 }
 
 /// Answers a request with the document of its verb.
-pub(super) async fn answer(
-    studio: &Studio,
-    asked: &'static Read,
-    query: &str,
-) -> Result<Response, Refused> {
+pub(super) async fn answer(studio: &Studio, asked: &'static Read, query: &str) -> Result<Response, Refused> {
     let words = asked.words(&Query::parse(query))?;
     let thread = words.arguments.first().cloned();
     let text = studio

@@ -10,7 +10,7 @@ use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
-use crate::guard::{self, Guard};
+use crate::guard;
 use crate::wire::Failure;
 
 use super::refused::Refused;
@@ -18,18 +18,16 @@ use super::{Studio, events, read, write};
 
 /// A route of the API.
 pub(super) struct Route {
-    /// The method.
+    /// The method: GET reads the file, POST writes to it or runs a graph.
     pub(super) method: Method,
     /// The path below `/studio/api/`.
     pub(super) path: &'static str,
-    /// `true` if it writes to the file, or runs a graph.
-    pub(super) writes: bool,
     handler: MethodRouter<Studio>,
 }
 
 /// Returns the routes of a studio; those that write only if a program lends its graphs.
 pub(super) fn routes(has_program: bool) -> Vec<Route> {
-    let reads = |path, handler| Route { method: Method::GET, path, writes: false, handler };
+    let reads = |path, handler| Route { method: Method::GET, path, handler };
     let mut routes = vec![reads("session", get(read::session)), reads("events", get(events::events))];
     routes.extend(read::READS.iter().map(|asked| {
         let answer = async move |State(studio): State<Studio>, request: Request| {
@@ -38,10 +36,9 @@ pub(super) fn routes(has_program: bool) -> Vec<Route> {
         reads(asked.path, get(answer))
     }));
     if has_program {
-        let writes = |path, handler| Route { method: Method::POST, path, writes: true, handler };
+        let writes = |path, handler| Route { method: Method::POST, path, handler };
         routes.extend([
-            // It stores nothing, but is of use only before an edit.
-            Route { writes: false, ..writes("preview", post(write::preview)) },
+            writes("preview", post(write::preview)),
             writes("edit", post(write::edit)),
             writes("fork", post(write::fork)),
             writes("name", post(write::name)),
@@ -49,7 +46,6 @@ pub(super) fn routes(has_program: bool) -> Vec<Route> {
             writes("run", post(write::run)),
             writes("resume", post(write::resume)),
             writes("rerun", post(write::rerun)),
-            // A replay stores nothing, but runs the code of nodes.
             writes("replay", post(write::replay)),
             writes("cancel", post(write::cancel)),
         ]);
@@ -58,7 +54,8 @@ pub(super) fn routes(has_program: bool) -> Vec<Route> {
 }
 
 /// Builds the router of the API, with the guard before all routes.
-pub(super) fn router(studio: Studio, guard: &Arc<Guard>) -> Router {
+pub(super) fn router(studio: Studio) -> Router {
+    let guard = Arc::clone(&studio.0.guard);
     let routes = routes(studio.0.program.is_some());
     let router = routes.into_iter().fold(Router::new(), |router, route| {
         router.route(&format!("/studio/api/{}", route.path), route.handler)
@@ -68,7 +65,7 @@ pub(super) fn router(studio: Studio, guard: &Arc<Guard>) -> Router {
         .with_state(studio)
         .method_not_allowed_fallback(async || Failure::new(405, "Method Not Allowed"))
         .layer(map_response(headers))
-        .layer(from_fn_with_state(Arc::clone(guard), guard::check))
+        .layer(from_fn_with_state(guard, guard::check))
 }
 
 /// Answers a request for a path without a route.

@@ -39,9 +39,8 @@ async fn document(
     options: Vec<String>,
     arguments: Vec<String>,
 ) -> Result<String, Refused> {
-    let answer = studio.blocking(move |documents| {
-        documents.answer(verb, options, arguments.iter().map(String::as_str))
-    });
+    let answer = studio
+        .blocking(move |documents| documents.answer(verb, options, arguments.iter().map(String::as_str)));
     answer.await
 }
 
@@ -185,10 +184,15 @@ async fn answered_before(studio: &Studio, thread: &str, id: &str) -> Result<Refu
         return Ok(Failure::conflict(detail).into());
     };
     let (node, answer) = (question["node"].as_str().unwrap_or_default(), &question["answer"]);
-    let by = if question["answered_by"] == "deadline" { "its deadline passed, and the default" } else { "somebody was faster" };
+    let by = if question["answered_by"] == "deadline" {
+        "its deadline passed, and the default"
+    } else {
+        "somebody was faster"
+    };
     let detail = match next {
         Some(next) => {
-            let (at, run) = (next["at"].as_str().unwrap_or_default(), next["run"].as_str().unwrap_or_default());
+            let (at, run) =
+                (next["at"].as_str().unwrap_or_default(), next["run"].as_str().unwrap_or_default());
             format!("question {id} of {node} was answered before: {by}: {answer}, before {at}, in run {run}")
         }
         None => format!("question {id} of {node} was answered before: {by}: {answer}; its run is not over"),
@@ -290,8 +294,10 @@ async fn graph_of(studio: &Studio, program: &Program, thread: &str) -> Result<St
     let graph = program.service.graph_name(thread).await?;
     graph.ok_or_else(|| {
         let names: Vec<&str> = program.graphs.iter().map(|graph| graph.name().as_str()).collect();
-        let detail =
-            format!("thread {thread} belongs to a graph that the program was not given; it has {}", names.join(", "));
+        let detail = format!(
+            "thread {thread} belongs to a graph that the program was not given; it has {}",
+            names.join(", ")
+        );
         Failure::invalid(detail).into()
     })
 }

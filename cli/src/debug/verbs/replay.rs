@@ -64,7 +64,8 @@ pub(crate) async fn replayed(
     checkpoint: &str,
     after: Option<&str>,
 ) -> Result<String, Failure> {
-    let session = Session { graphs: graphs.to_vec(), added: Vec::new(), behind: None, program: "superstep".into() };
+    let session =
+        Session { graphs: graphs.to_vec(), added: Vec::new(), behind: None, program: "superstep".into() };
     let replay = Replay { file, checkpoint: checkpoint.into(), after: after.map(Into::into) };
     serde_json::to_string(&replay.answer(&session).await?).map_err(Failure::damaged)
 }
