@@ -33,7 +33,7 @@ use crate::service::{Service, ServiceOptions};
 
 const TOKEN: &str = "s3cret";
 
-#[derive(State, Clone, Default, Serialize, Deserialize)]
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Essay {
     topic: String,
     #[reducer(Append)]
