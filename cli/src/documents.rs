@@ -1,5 +1,6 @@
 //! The JSON documents of verbs, for user interfaces other than a terminal.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,6 +112,15 @@ impl Documents {
     /// Fails like [`open`](Self::open).
     pub fn watcher(&self) -> Result<FileWatcher, Refusal> {
         Ok(FileWatcher(KeptFile::open(self.file.checkpoint_file())?))
+    }
+
+    /// Returns the names of the graphs whose threads are in the file.
+    ///
+    /// # Errors
+    /// Returns the error that `superstep` prints.
+    pub fn graphs(&self) -> Result<BTreeSet<String>, Refusal> {
+        let threads = Source::open(&self.argument())?.reader.list_threads().map_err(Failure::from)?.threads;
+        Ok(threads.into_iter().map(|thread| thread.graph).collect())
     }
 
     /// Finds the checkpoint at an address.

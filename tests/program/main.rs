@@ -14,6 +14,8 @@ mod pseudo_terminal;
 mod sessions;
 mod settings;
 mod streaming;
+#[cfg(feature = "studio")]
+mod studio;
 mod terminal;
 mod terminal_commands;
 mod terminal_ends;

@@ -139,7 +139,10 @@ fn calls_on(
         let Effect { node, name, key, ok: Some(response), .. } = Effect::of(&effect, &nodes)? else {
             continue;
         };
-        let Ok(Recorded { model, usage, elapsed_ms, first_token_ms }) = Recorded::deserialize(&response) else { continue };
+        let Ok(Recorded { model, usage, elapsed_ms, first_token_ms }) = Recorded::deserialize(&response)
+        else {
+            continue;
+        };
         calls.push(Call {
             thread: thread.clone(),
             subgraph: source.name_below(thread),

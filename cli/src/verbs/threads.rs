@@ -10,7 +10,7 @@ use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SecretFields;
 
 use crate::arguments::{Part, count};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::file::FileArgument;
 use crate::input;
 use crate::json_shapes::Lease;
@@ -135,23 +135,43 @@ impl Threads {
             0 => source.all_below(None)?.len(),
             _ => 0,
         };
+        let damaged = list.damaged.into_iter();
+        let damaged = damaged.map(|(thread, why)| Damaged { thread, problem: why.to_string() });
+        let mut damaged: Vec<Damaged> = damaged.collect();
+        // The work on a thread may be damaged although its latest checkpoint is not.
+        let mut readable = |thread: &ThreadId, failure: Failure| match failure.kind() {
+            Kind::Nothing => {
+                damaged.push(Damaged { thread: Some(thread.clone()), problem: failure.text });
+                Ok(())
+            }
+            _ => Err(failure),
+        };
         let mut fitting = Vec::new();
         for thread in all {
-            if self.fits(&listing, &thread)? {
-                fitting.push(thread);
+            match self.fits(&listing, &thread) {
+                Ok(true) => fitting.push(thread),
+                Ok(false) => {}
+                Err(failure) => readable(&thread.thread, failure)?,
             }
         }
         let total = fitting.len();
-        let threads = self.part.of(fitting).map(|thread| listing.thread(thread));
-        let mut threads: Vec<Thread> = threads.collect::<Result<_, _>>()?;
-        if self.tokens {
-            for thread in &mut threads {
-                thread.tokens = source.usage(&thread.thread)?.map(TokenUsage::both);
+        let mut threads = Vec::new();
+        for thread in self.part.of(fitting) {
+            let id = thread.thread.clone();
+            match self.listed(&listing, thread) {
+                Ok(thread) => threads.push(thread),
+                Err(failure) => readable(&id, failure)?,
             }
         }
-        let damaged = list.damaged.into_iter();
-        let damaged = damaged.map(|(thread, why)| Damaged { thread, problem: why.to_string() }).collect();
         Ok(Listed { threads, total, damaged, hidden })
+    }
+
+    fn listed(&self, listing: &Listing<'_>, thread: ThreadSummary) -> Result<Thread, Failure> {
+        let tokens = match self.tokens {
+            true => listing.source.usage(&thread.thread)?.map(TokenUsage::both),
+            false => None,
+        };
+        Ok(Thread { tokens, ..listing.thread(thread)? })
     }
 
     /// Returns `true` if a thread has what the options ask for.

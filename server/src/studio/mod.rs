@@ -30,6 +30,7 @@ use uuid::Uuid;
 use crate::counts::Counts;
 use crate::guard::{Auth, Everyone, Guard, Hosts, Limits, Streams};
 use crate::service::Service;
+use crate::wire::Failure;
 use crate::{Token, TokenError};
 
 pub use self::command::StudioVerb;
@@ -64,7 +65,8 @@ pub(crate) fn pages(
     program: Option<Program>,
     token: Token,
 ) -> Result<(Router, Arc<Guard>), Refusal> {
-    guarded(documents, program, token, Hosts::default(), Limits::default())
+    let (router, guard) = guarded(documents, program, token, Hosts::default(), Limits::default())?;
+    Ok((router.fallback(async || Failure::not_found("Not Found; the studio is at /studio")), guard))
 }
 
 /// Builds the same for a server with these rules.

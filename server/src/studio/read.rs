@@ -263,19 +263,13 @@ async fn with_schemas(studio: &Studio, text: &str) -> Result<String, Refused> {
 
 /// Describes the studio.
 pub(super) async fn session(State(studio): State<Studio>) -> Result<Response, Refused> {
-    let (file, format, text) = studio
+    let (file, format, mut graphs) = studio
         .blocking(|documents| {
-            let listed = documents.answer("threads", [], [])?;
-            Ok((documents.path().display().to_string(), documents.format(), listed))
+            Ok((documents.path().display().to_string(), documents.format(), documents.graphs()?))
         })
         .await?;
-    let listed: Value = serde_json::from_str(&text).map_err(Refused::of)?;
-    let of_file = listed["threads"].as_array().into_iter().flatten();
-    let of_file = of_file.filter_map(|thread| thread["graph"].as_str().map(str::to_owned));
     let lent = studio.0.program.iter().flat_map(|program| &program.graphs);
-    let mut graphs: Vec<String> = lent.map(|graph| graph.name().to_string()).chain(of_file).collect();
-    graphs.sort_unstable();
-    graphs.dedup();
+    graphs.extend(lent.map(|graph| graph.name().to_string()));
     let has_program = studio.0.program.is_some();
     let verbs = super::routes::routes(has_program);
     let verbs: Vec<&str> =

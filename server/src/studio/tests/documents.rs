@@ -173,7 +173,7 @@ async fn errors_have_the_text_of_the_command_line() {
     let file = written().await;
     let page = Page::of(&file.path);
     for (route, query, status, text) in [
-        ("log", vec![("thread", "rost")], 404, "there is no thread or checkpoint rost: did you mean rust?"),
+        ("log", vec![("thread", "rost")], 404, "there is no thread or checkpoint rost; did you mean rust?"),
         ("log", vec![], 422, "thread: it is missing"),
         ("log", vec![("thread", "rust"), ("count", "501")], 422, "count: 501 is more than 500"),
         ("log", vec![("thread", "rust"), ("from", "-1")], 422, "from: \"-1\" is not a whole number from 0"),

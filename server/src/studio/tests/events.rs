@@ -44,7 +44,7 @@ async fn a_change_by_another_program_is_told_once_it_is_stored() {
     let page = Page::of(&file.path);
     let mut events = Events::of(&page).await;
     let graph = open(&file.path).await;
-    graph.thread("later").run(essay("Later")).await.unwrap();
+    graph.thread("later").run(essay("Later")).await.unwrap().interrupted().unwrap();
     // More may follow; after the last one the document has the thread.
     loop {
         let event = events.next().await;

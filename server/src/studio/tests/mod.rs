@@ -1,6 +1,7 @@
 //! Tests of the studio: requests in, responses out, on real files.
 
 mod assets;
+mod command;
 mod documents;
 mod events;
 mod forged;

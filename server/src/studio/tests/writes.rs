@@ -229,7 +229,7 @@ async fn requests_that_do_not_fit_say_why() {
         ("answer", json!({ "thread": "zig", "answers": { "x": 1 } }), 422, "x is not the id of a question"),
         ("resume", json!({ "thread": "nobody" }), 404, "there is no thread or checkpoint nobody"),
         ("rerun", json!({ "checkpoint": "rust@9" }), 404, "thread rust has no step 9"),
-        ("replay", json!({ "checkpoint": "rust@9" }), 404, "thread rust has no step 9"),
+        ("replay", json!({ "checkpoint": "rust@9" }), 422, "thread rust has no step 9"),
         ("fork", json!({ "checkpoint": 5 }), 422, "checkpoint: expected a string"),
     ] {
         let (found, error) = lent.page.post(route, body.clone()).await;
