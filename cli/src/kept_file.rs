@@ -54,7 +54,7 @@ struct Identity {
     created: Option<SystemTime>,
 }
 
-/// What was read of the file in one version. Secrets and usages are read on in the next one.
+/// What was read of the file in one version. Trees, secrets and usages are read on in the next one.
 #[derive(Default)]
 struct Memory {
     version: u64,
@@ -63,7 +63,8 @@ struct Memory {
     firsts: Option<BTreeMap<ThreadId, CheckpointId>>,
     schemas: Option<Vec<Schema>>,
     subgraphs: HashMap<ThreadId, Vec<Subgraph>>,
-    trees: Vec<(ThreadId, Arc<Tree>)>,
+    /// The trees of some threads, each with the version in which it was read.
+    trees: Vec<(ThreadId, u64, Arc<Tree>)>,
     secrets: HashMap<ThreadId, Secrets>,
     usages: HashMap<ThreadId, Known>,
 }
@@ -128,8 +129,8 @@ impl KeptFile {
         let FileVersion { number: version, .. } = self.version()?;
         let mut memory = lock(&self.memory);
         if memory.version != version {
-            let (secrets, usages) = (std::mem::take(&mut memory.secrets), std::mem::take(&mut memory.usages));
-            *memory = Memory { version, secrets, usages, ..Memory::default() };
+            let Memory { trees, secrets, usages, .. } = std::mem::take(&mut *memory);
+            *memory = Memory { version, trees, secrets, usages, ..Memory::default() };
         }
         Ok(Kept { file: Arc::clone(self), version })
     }
@@ -225,20 +226,25 @@ impl Kept {
         Some(lock(&self.file.memory)).filter(|memory| memory.version == self.version)
     }
 
-    /// Returns the tree of a thread, which `read` reads.
+    /// Returns the tree of a thread. `read` reads it, and gets the one of an earlier version.
     pub(crate) fn tree(
         &self,
         thread: &ThreadId,
-        read: impl FnOnce() -> Result<Tree, StoreError>,
+        read: impl FnOnce(&[Summary]) -> Result<Tree, StoreError>,
     ) -> Result<Arc<Tree>, StoreError> {
-        let known = |memory: &Memory| {
-            memory.trees.iter().find(|(of, _)| of == thread).map(|(_, tree)| Arc::clone(tree))
+        let of_it = |(of, _, _): &(ThreadId, u64, Arc<Tree>)| of == thread;
+        let known = self.memory().and_then(|memory| memory.trees.iter().find(|held| of_it(held)).cloned());
+        let earlier = match known {
+            Some((_, version, tree)) if version == self.version => return Ok(tree),
+            known => known.map(|(_, _, tree)| tree),
         };
-        let remember = |memory: &mut Memory, tree| {
+        let tree = Arc::new(read(earlier.as_ref().map_or(&[], |tree| &tree.checkpoints[..]))?);
+        if let Some(mut memory) = self.memory() {
+            memory.trees.retain(|held| !of_it(held));
             memory.trees.truncate(TREES - 1);
-            memory.trees.insert(0, (thread.clone(), tree));
-        };
-        self.remembered(known, remember, || read().map(Arc::new))
+            memory.trees.insert(0, (thread.clone(), self.version, Arc::clone(&tree)));
+        }
+        Ok(tree)
     }
 
     /// Returns the usage of a thread that was summed up before.
@@ -327,6 +333,10 @@ impl CheckpointReader for Kept {
         let remember = |memory: &mut Memory, firsts| memory.firsts = Some(firsts);
         let read = || self.read(SqliteReader::first_checkpoints);
         self.remembered(|memory| memory.firsts.clone(), remember, read)
+    }
+
+    fn lineage_after(&self, thread: &ThreadId, earlier: &[Summary]) -> Result<Vec<Summary>, StoreError> {
+        self.read(|reader| reader.lineage_after(thread, earlier))
     }
 
     fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError> {

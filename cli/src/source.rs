@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{CheckpointReader, ThreadList};
 use superstep_core::checkpoint::{
-    At, CheckpointName, Loaded, SecretPast, StepRecord, StoreError, ThreadSummary,
+    At, CheckpointName, Loaded, SecretPast, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 
@@ -59,17 +59,17 @@ impl Source {
 
     /// Returns the checkpoints of a thread with all its branches. For a subgraph's thread, only its own past is known.
     pub(super) fn tree(&self, thread: &ThreadId) -> Result<Arc<Tree>, StoreError> {
-        let read = || {
+        let read = |earlier: &[Summary]| {
             let all = match thread.is_below() {
                 true => self.reader.history(thread, &At::Head, usize::MAX)?,
-                false => self.reader.lineage(thread)?,
+                false => self.reader.lineage_after(thread, earlier)?,
             };
             let head = self.reader.history(thread, &At::Head, 1)?.first().map(|head| head.id);
             Ok(Tree::of(all, head))
         };
         match &self.kept {
             Some(kept) => kept.tree(thread, read),
-            None => Ok(Arc::new(read()?)),
+            None => Ok(Arc::new(read(&[])?)),
         }
     }
 

@@ -85,7 +85,7 @@ pub(super) async fn edit(State(studio): State<Studio>, headers: HeaderMap, body:
     let body = body_of(&studio, &headers, body).await?;
     let members = Members::of(&body)?;
     let (checkpoint, options) = (members.required("checkpoint")?, edit_options(&body)?);
-    changed(&studio, "edit", options, checkpoint, Vec::new()).await
+    changed(&studio, "edit", options, checkpoint).await
 }
 
 /// Begins a branch, or a thread.
@@ -93,7 +93,7 @@ pub(super) async fn fork(State(studio): State<Studio>, headers: HeaderMap, body:
     let body = body_of(&studio, &headers, body).await?;
     let members = Members::of(&body)?;
     let name = members.text("name")?.map(|name| format!("--name={name}"));
-    changed(&studio, "fork", name.into_iter().collect(), members.required("checkpoint")?, Vec::new()).await
+    changed(&studio, "fork", name.into_iter().collect(), members.required("checkpoint")?).await
 }
 
 /// Names a checkpoint.
@@ -105,24 +105,21 @@ pub(super) async fn name(State(studio): State<Studio>, headers: HeaderMap, body:
     Ok(read::document(named.await?))
 }
 
-/// Carries out a verb that changes the latest checkpoint of a thread, unless a run is working on it.
-async fn changed(
-    studio: &Studio,
-    verb: &'static str,
-    options: Vec<String>,
-    checkpoint: &str,
-    rest: Vec<String>,
-) -> Reply {
+/// Carries out a verb that changes the latest checkpoint of a thread, unless a run is working on it, or that begins a
+/// thread of its own.
+async fn changed(studio: &Studio, verb: &'static str, options: Vec<String>, checkpoint: &str) -> Reply {
     let (thread, _) = place(studio, checkpoint).await?;
+    let above = std::iter::successors(thread.above(), ThreadId::above).last();
+    let thread = above.unwrap_or(thread);
     let service = &studio.program()?.service;
-    if service.is_busy(&thread).await? {
+    let is_elsewhere = options.iter().any(|option| option.starts_with("--name="));
+    if !is_elsewhere && service.is_busy(&thread).await? {
         return Err(Failure::conflict(format!(
             "a run is working on thread {thread}: cancel it, or wait for its end"
         ))
         .into());
     }
-    let arguments = [checkpoint.to_owned()].into_iter().chain(rest).collect();
-    let stored = document(studio, verb, options, arguments).await?;
+    let stored = document(studio, verb, options, vec![checkpoint.to_owned()]).await?;
     service.note_change(&thread).await?;
     Ok(read::document(stored))
 }
@@ -246,7 +243,7 @@ pub(super) async fn rerun(State(studio): State<Studio>, headers: HeaderMap, body
     let mut run = json!({ "assistant_id": graph, "input": null });
     match program.service.head(thread.as_str()).await?.id() == id {
         // A run from the head would use its unfinished work.
-        true => drop(changed(&studio, "fork", Vec::new(), checkpoint, Vec::new()).await?),
+        true => drop(changed(&studio, "fork", Vec::new(), checkpoint).await?),
         false => run["checkpoint"] = json!({ "checkpoint_id": id.to_string() }),
     }
     accepted(program, thread.as_str(), run).await
