@@ -64,6 +64,7 @@ function start(): void {
     leaveField: () => {
       if (isField(document.activeElement) && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
+    focusPane: () => document.querySelector<HTMLElement>("#pane [data-focus], #pane")?.focus(),
     openInbox: () => document.getElementById("inbox")?.focus(),
   };
   const follow = () => studio.followHistory();

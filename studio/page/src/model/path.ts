@@ -99,11 +99,28 @@ export function valueAt(value: Json, path: Path): Json | undefined {
 }
 
 function step(value: Json, segment: Segment): Json | undefined {
-  if (Array.isArray(value)) {
-    if ("item" in segment) return value.find((item) => idOf(item) === segment.item);
-    return value["index" in segment ? segment.index : /^\d+$/.test(segment.key) ? Number(segment.key) : -1];
-  }
+  if (Array.isArray(value)) return value[positionIn(value, segment)];
   return isObject(value) && "key" in segment && Object.hasOwn(value, segment.key) ? value[segment.key] : undefined;
+}
+
+/** Returns the position of an item; -1 if the list does not have it. */
+function positionIn(list: readonly Json[], segment: Segment): number {
+  if ("item" in segment) return list.findIndex((item) => idOf(item) === segment.item);
+  const at = "index" in segment ? segment.index : /^\d+$/.test(segment.key) ? Number(segment.key) : -1;
+  return at < list.length ? at : -1;
+}
+
+/** Returns a path with the ids of items in place of their positions, where lists are aware of ids. */
+export function canonicalPath(value: Json, path: Path): Path {
+  let here: Json | undefined = value;
+  return path.map((segment): Segment => {
+    const around: Json | undefined = here;
+    here = around === undefined ? undefined : step(around, segment);
+    const at = Array.isArray(around) ? positionIn(around, segment) : -1;
+    if (!Array.isArray(around) || at < 0) return segment;
+    const id = idsOf(around)?.[at];
+    return id === undefined ? { index: at } : { item: id };
+  });
 }
 
 /** Returns the id of a list's item in the form of paths, if it is a text or a number. */
