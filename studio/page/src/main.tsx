@@ -64,7 +64,9 @@ function start(): void {
     leaveField: () => {
       if (isField(document.activeElement) && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
-    focusPane: () => document.querySelector<HTMLElement>("#pane [data-focus], #pane")?.focus(),
+    isInPane: () => document.activeElement?.closest("#pane") != null,
+    // The pane is drawn first.
+    focusPane: () => requestAnimationFrame(() => (document.querySelector<HTMLElement>("#pane [data-focus]") ?? document.getElementById("pane"))?.focus()),
     openInbox: () => document.getElementById("inbox")?.focus(),
   };
   const follow = () => studio.followHistory();

@@ -115,6 +115,8 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
     }
   };
   const want = useCallback(() => {}, []);
+  // Without a selected value, the first change comes into view.
+  const firstChange = rows.findIndex(({ mark }) => mark !== null && mark !== "inside");
   const differing = rows.filter(({ level, mark }) => level === 1 && mark !== null).length;
   return (
     <div class="state-pane">
@@ -130,7 +132,7 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
           version={0}
           want={want}
           stays="position"
-          reveal={position === null ? null : { position, name: `${selectedPath} ${position} ${id}` }}
+          reveal={position !== null ? { position, name: `${selectedPath} ${position} ${id}` } : firstChange < 0 ? null : { position: firstChange, name: id }}
           rem={TREE_ROW_REM}
           style={{ "--row": `${TREE_ROW_REM}rem` }}
           row={(at) => <StateRow key={rowKey(rows[at], at)} at={at} row={rows[at] ?? null} side={side} isSelected={at === position} select={select} open={open} />}
