@@ -64,7 +64,12 @@ function start(): void {
     leaveField: () => {
       if (isField(document.activeElement) && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
-    openInbox: () => document.getElementById("inbox")?.focus(),
+    openInbox: () => {
+      const inbox = document.getElementById("inbox");
+      if (inbox === null) return studio.announcer.say("No question is open.");
+      if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
+      inbox.focus();
+    },
   };
   const follow = () => studio.followHistory();
   addEventListener("popstate", follow);

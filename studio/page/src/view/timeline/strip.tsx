@@ -51,6 +51,7 @@ function Caption({ strip }: { readonly strip: Strip | null }): JSX.Element | nul
   if (strip === null) return null;
   const { spans, started_at: start, ended_at: end } = strip;
   const shown = kinds(spans);
+  const lasted = Date.parse(end ?? "") - Date.parse(start ?? "");
   const now = new Date();
   return (
     <span class="strip-words" aria-hidden="true">
@@ -62,7 +63,7 @@ function Caption({ strip }: { readonly strip: Strip | null }): JSX.Element | nul
           </span>
         ))}
       <span class="grow" />
-      {start !== undefined && end !== undefined && <span>{duration(Date.parse(end) - Date.parse(start))}</span>}
+      {lasted >= 0 && <span>{duration(lasted)}</span>}
     </span>
   );
 }
