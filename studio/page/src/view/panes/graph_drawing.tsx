@@ -4,7 +4,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { type Execution, pairName } from "../../model/execution";
+import { type Execution, averageOf, pairName } from "../../model/execution";
 import { type Condition, arrows } from "../../model/topology";
 import { compact, duration, excerpt, shownNode } from "../../model/words";
 import type { DrawnEdge, DrawnNode, Drawing, GraphDocument, NodeRuns, StoredGraph } from "../../wire/graph";
@@ -41,8 +41,8 @@ export function GraphDrawing({ graph, looks, execution, closed, choose, toggle }
     [...topology, names],
   );
   const labels = useMemo(() => <Labels graph={graph} drawing={drawing} path={[]} closed={closed} />, topology);
-  const chosen = nodes.map(({ name }) => (looks.get(name)?.is === "now" ? name : "")).join("\n");
-  const counts = useMemo(() => <Counts graph={graph} drawing={drawing} path={[]} closed={closed} runs={counted} looks={looks} />, [...topology, counted, chosen]);
+  const chosen = nodes.map(({ name }) => `${looks.get(name)?.is === "now"} ${averageOf(execution, name)}`).join();
+  const counts = useMemo(() => <Counts graph={graph} drawing={drawing} path={[]} closed={closed} runs={counted} looks={looks} execution={execution} />, [...topology, counted, chosen]);
   const now = nodes.findIndex(({ name }) => looks.get(name)?.is === "now");
   useEffect(() => {
     const node = drawing.nodes[now];
@@ -140,8 +140,8 @@ function Plain({ counted, choose, toggle, ...level }: PlainProps): JSX.Element {
   );
 }
 
-/** How often and how long nodes ran, below their names. */
-function Counts({ runs, looks, ...level }: Level & { readonly runs: ReadonlyMap<string, NodeRuns>; readonly looks: ReadonlyMap<string, NodeLook> }): JSX.Element {
+/** How often nodes ran, and how long on average, below their names. */
+function Counts({ runs, looks, execution, ...level }: Level & Pick<Props, "looks" | "execution"> & { readonly runs: ReadonlyMap<string, NodeRuns> }): JSX.Element {
   const { graph, drawing, path, closed } = level;
   return (
     <g class="counts">
@@ -151,22 +151,23 @@ function Counts({ runs, looks, ...level }: Level & { readonly runs: ReadonlyMap<
         const run = runs.get(name);
         if (node === undefined || run === undefined || isRound(node.name)) return null;
         const isOpen = node.subgraph !== undefined && drawn.inner != null && !closed.includes(name);
+        const average = path.length === 0 ? averageOf(execution, node.name) : null;
         const isNow = path.length === 0 && !isOpen && looks.get(node.name)?.is === "now";
         return (
           <text key={at} class={`node-runs ${isNow ? "now" : ""}`} x={drawn.x + drawn.width / 2} y={nameLine(drawn, isOpen) + 12}>
-            {compact(run.runs)} × {duration((run.took_ms ?? 0) / Math.max(1, run.runs))}
+            {compact(run.runs)} × {average === null ? "" : duration(average)}
           </text>
         );
       })}
       {inside(level, (inner) => (
-        <Counts {...inner} runs={runs} looks={looks} />
+        <Counts {...inner} runs={runs} looks={looks} execution={execution} />
       ))}
     </g>
   );
 }
 
-function runsByPath(runs: readonly NodeRuns[] | undefined): ReadonlyMap<string, NodeRuns> {
-  return new Map((runs ?? []).map((run) => [pathName(run.path), run]));
+function runsByPath(runs: readonly NodeRuns[]): ReadonlyMap<string, NodeRuns> {
+  return new Map(runs.map((run) => [pathName(run.path), run]));
 }
 
 /** The executed path and the looks of the nodes of the outer graph, over the plain graph. */

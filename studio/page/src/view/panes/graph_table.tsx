@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Execution } from "../../model/execution";
+import { type Execution, averageOf } from "../../model/execution";
 import { arrows } from "../../model/topology";
 import { duration, grouped, shownNode } from "../../model/words";
 import type { GraphDocument, StoredGraph, StoredNode } from "../../wire/graph";
@@ -27,12 +27,11 @@ interface Line {
 
 export function NodeTable({ graph, looks, execution, closed, choose, toggle }: TableProps): JSX.Element {
   const lines = useMemo(() => linesOf(graph, [], closed), [graph.nodes, graph.joins, closed.join("\n")]);
-  const runs = useMemo(() => new Map((graph.runs ?? []).map((run) => [pathName(run.path), run])), [graph.runs]);
+  const runs = useMemo(() => new Map(graph.runs.map((run) => [pathName(run.path), run.runs])), [graph.runs]);
   return (
     <div class="node-table" role="table" aria-label={`Nodes of ${shownNode(graph.name)}`}>
       <p class="node-table-title">
         Nodes of {shownNode(graph.name)}
-        {graph.runs === undefined && execution.isPart && ", counted over the steps that the timeline has read"}
       </p>
       <div role="rowgroup">
         <div class="node-row heads" role="row">
@@ -41,7 +40,7 @@ export function NodeTable({ graph, looks, execution, closed, choose, toggle }: T
             Runs
           </span>
           <span role="columnheader" class="number">
-            Time
+            Average
           </span>
           <span role="columnheader">Leads to</span>
         </div>
@@ -51,7 +50,6 @@ export function NodeTable({ graph, looks, execution, closed, choose, toggle }: T
           const name = pathName(path);
           const isOuter = path.length === 1;
           const executed = isOuter ? execution.nodes.get(node.name) : undefined;
-          const run = graph.runs === undefined ? executed : runs.get(name);
           const look = isOuter ? looks.get(node.name) : undefined;
           return (
             <NodeRow
@@ -61,8 +59,8 @@ export function NodeTable({ graph, looks, execution, closed, choose, toggle }: T
               level={path.length - 1}
               is={look?.is ?? null}
               tasks={look?.tasks ?? 0}
-              runs={run?.runs ?? null}
-              took={run?.took_ms ?? null}
+              runs={runs.get(name) ?? null}
+              average={isOuter ? averageOf(execution, node.name) : null}
               latest={executed?.latest.step ?? null}
               leadsTo={leadsTo}
               subgraph={node.subgraph === undefined ? "none" : closed.includes(name) ? "closed" : "open"}
@@ -99,7 +97,8 @@ type NodeRowProps = {
   readonly is: NodeLook["is"] | null;
   readonly tasks: number;
   readonly runs: number | null;
-  readonly took: number | null;
+  /** The average milliseconds of its steps. */
+  readonly average: number | null;
   /** The latest step in which it ran. */
   readonly latest: number | null;
   readonly leadsTo: string;
@@ -109,7 +108,7 @@ type NodeRowProps = {
 };
 
 const NodeRow = memo((props: NodeRowProps): JSX.Element => {
-  const { name, path, level, is, tasks, runs, took, latest, leadsTo, subgraph, choose, toggle } = props;
+  const { name, path, level, is, tasks, runs, average, latest, leadsTo, subgraph, choose, toggle } = props;
   return (
     <div class={`node-row ${is === "now" ? "selected" : ""}`} role="row">
       <span role="rowheader" class="node-row-name" style={{ "--level": String(level) }}>
@@ -131,7 +130,7 @@ const NodeRow = memo((props: NodeRowProps): JSX.Element => {
         {runs ?? ""}
       </span>
       <span role="cell" class="number">
-        {took === null ? "" : duration(took)}
+        {average === null ? "" : duration(average)}
       </span>
       <span role="cell" class="dim">
         {leadsTo}
