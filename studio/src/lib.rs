@@ -91,7 +91,11 @@ mod tests {
     fn every_file_is_the_built_one() {
         let page = text("index.html");
         for asset in ASSETS.iter().skip(1) {
-            assert!(page.contains(&format!("\"/studio/{}\"", asset.name)), "the page does not load {}", asset.name);
+            assert!(
+                page.contains(&format!("\"/studio/{}\"", asset.name)),
+                "the page does not load {}",
+                asset.name
+            );
         }
         assert!(page.starts_with("<!doctype html>") && page.contains("id=\"studio\""));
         assert!(text("studio.js").len() > 30_000 && text("studio.js").contains("aria-activedescendant"));
@@ -127,6 +131,10 @@ mod tests {
             assert!(!page.contains(forbidden), "{forbidden}");
         }
         assert_eq!(page.matches("<script").count(), 1);
-        assert!(!text("studio.css").contains("http"), "the style sheet loads something");
+        let loaded = text("studio.css").split("url(").skip(1);
+        for address in loaded.map(|rest| rest.trim_start_matches('"')) {
+            assert!(address.starts_with("data:"), "the style sheet loads {}", &address[..40]);
+        }
+        assert!(!text("studio.css").contains("@import"));
     }
 }

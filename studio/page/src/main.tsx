@@ -67,7 +67,12 @@ function start(): void {
     isInPane: () => document.activeElement?.closest("#pane") != null,
     // The pane is drawn first.
     focusPane: () => requestAnimationFrame(() => (document.querySelector<HTMLElement>("#pane [data-focus]") ?? document.getElementById("pane"))?.focus()),
-    openInbox: () => document.getElementById("inbox")?.focus(),
+    openInbox: () => {
+      const inbox = document.getElementById("inbox");
+      if (inbox === null) return studio.announcer.say("No question is open.");
+      if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
+      inbox.focus();
+    },
   };
   const follow = () => studio.followHistory();
   addEventListener("popstate", follow);

@@ -35,12 +35,15 @@ function manual(): Clock & { waits: number[]; run(ms: number): void } {
   };
 }
 
-/** Resolves once a condition holds; the test fails by its time limit otherwise. */
+/** Resolves once a condition holds. */
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+  for (let turns = 0; !holds(); turns += 1) {
+    assert.ok(turns < 10_000, `it never holds: ${String(holds)}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
-test("a lost connection is said once and opened again, later and later", { timeout: 5_000 }, async () => {
+test("a lost connection is said once and opened again, later and later", async () => {
   const time = manual();
   const seen: string[] = [];
   let accepts = false;

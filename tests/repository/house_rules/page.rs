@@ -56,7 +56,9 @@ fn the_page_is_typed_and_shows_texts_as_texts() {
         return;
     }
     let mut broken = Vec::new();
-    for path in files(&format!("{FOLDER}/src"), ".ts").into_iter().chain(files(&format!("{FOLDER}/src"), ".tsx")) {
+    for path in
+        files(&format!("{FOLDER}/src"), ".ts").into_iter().chain(files(&format!("{FOLDER}/src"), ".tsx"))
+    {
         for (at, line) in read(&path).lines().enumerate() {
             let code = if line.contains("@ts-") { line.to_owned() } else { code(line) };
             let found = FORBIDDEN.iter().find(|(word, _)| words(&code).any(|found| found == *word));

@@ -73,7 +73,7 @@ export const FIRST_VIEW: View = {
 const READABLE = /%(?:5B|5D|3A|40|2C|24|2F|3D|3F|21|7E|28|29|2A|3B)/g;
 
 function readable(text: string, except: string): string {
-  return encodeURIComponent(text).replace(READABLE, (code) => {
+  return encodeURIComponent(text.toWellFormed()).replace(READABLE, (code) => {
     const letter = decodeURIComponent(code);
     return except.includes(letter) ? code : letter;
   });

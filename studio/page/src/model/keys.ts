@@ -18,8 +18,8 @@ export const BINDINGS = {
   branchRight: { key: "l", title: "Branch to the right", group: "Move" },
   threadBefore: { key: "[", title: "Previous thread", group: "Move" },
   threadAfter: { key: "]", title: "Next thread", group: "Move" },
-  latest: { key: "Home", title: "Latest step, and follow new ones", group: "Move" },
-  oldest: { key: "End", title: "First step", group: "Move" },
+  latest: { key: "K", title: "Latest step, and follow new ones", group: "Move" },
+  oldest: { key: "J", title: "First step", group: "Move" },
 
   state: { key: "s", title: "State", group: "Look" },
   diff: { key: "d", title: "Difference to the step before", group: "Look" },

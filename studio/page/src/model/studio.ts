@@ -138,8 +138,11 @@ export class Studio {
 
   /** The row of the selected checkpoint, if it has been read. */
   readonly selectedRow: ReadonlySignal<Row | null> = computed(() => {
+    const rows = this.timeline.value;
+    // Another row may have come to the same position.
+    void rows?.version.value;
     const position = this.selectedPosition.value;
-    return position === null ? null : (this.timeline.value?.at(position) ?? null);
+    return position === null ? null : (rows?.at(position) ?? null);
   });
 
   readonly selectedPosition: ReadonlySignal<number | null> = computed(() => {

@@ -17,14 +17,14 @@ export function Detail(): JSX.Element {
   const checkpoint = studio.selected.value;
   const row = studio.selectedRow.value;
   const session = useDocument(requests.session());
-  const { show: Shown, title, needsProgram = false } = REGISTRY[pane];
+  const { show: Shown, withoutThread: WithoutThread, title, needsProgram = false } = REGISTRY[pane];
   return (
     <>
-      <Head row={row} follows={studio.view.value.checkpoint === null} />
+      {thread !== null && <Head row={row} follows={studio.view.value.checkpoint === null} />}
       <PaneSwitch current={pane} />
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (
-          <Sentence>Choose a thread on the left.</Sentence>
+          WithoutThread === undefined ? <Sentence>Choose a thread on the left.</Sentence> : <WithoutThread />
         ) : needsProgram && session.value?.program === false ? (
           <NeedsProgram title={title} />
         ) : (

@@ -17,8 +17,10 @@ const TITLES: { readonly [C in Column]: string } = { threads: "Threads", timelin
 
 export function Shell(): JSX.Element {
   const studio = useStudio();
-  const { thread, hidden, front } = studio.view.value;
-  const isShown = (column: Column) => !hidden.includes(column) && (column === "threads" || thread !== null);
+  const { thread, hidden, front, pane } = studio.view.value;
+  // The search needs no thread.
+  const isPresent = { threads: true, timeline: thread !== null, detail: thread !== null || pane === "search" };
+  const isShown = (column: Column) => !hidden.includes(column) && isPresent[column];
   const columns = (["threads", "timeline", "detail"] as const).filter(isShown);
   const session = useDocument(requests.session());
   return (
@@ -31,9 +33,12 @@ export function Shell(): JSX.Element {
       {session.failure !== null && session.value === null ? (
         <main id="main" tabIndex={-1}>
           <FailureSentence failure={session.failure} />
+          <button type="button" class="button after-sentence" onClick={() => studio.reconnect()}>
+            Try again
+          </button>
         </main>
       ) : (
-        <main id="main" tabIndex={-1} class={`columns ${columns.join(" ")} front-${front} ${thread === null ? "list-only" : ""}`}>
+        <main id="main" tabIndex={-1} class={`columns ${columns.join(" ")} front-${front} ${columns.length === 1 ? "list-only" : ""}`}>
           {isShown("threads") && (
             <section class="column threads" aria-label="Threads">
               <ThreadsColumn />

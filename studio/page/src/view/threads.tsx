@@ -39,7 +39,7 @@ export function ThreadsColumn(): JSX.Element {
             stays="position"
             reveal={selected === null ? null : { position: selected, name: thread ?? "" }}
             attributes={{ role: "rowgroup" }}
-            row={(position) => <ThreadRow key={position} position={position} row={rows.at(position)} selected={position === selected} />}
+            row={(position) => <ThreadRow key={rows.at(position)?.thread ?? position} position={position} row={rows.at(position)} selected={position === selected} />}
           />
         </div>
       )}

@@ -266,10 +266,14 @@ export const test = object(
 );
 export type Test = Of<typeof test>;
 
-export const strip = object(
-  { spans: list(object({ from: number, to: number, kind: choice("work", "wait", "queue"), checkpoint: text })) },
-  { started_at: text, ended_at: text },
-);
+export const strip = object({
+  started_at: text,
+  ended_at: text,
+  work_ms: number,
+  wait_ms: number,
+  queue_ms: number,
+  spans: list(object({ from: number, to: number, kind: choice("work", "wait", "queue"), checkpoint: text })),
+});
 export type Strip = Of<typeof strip>;
 
 export const edited = object({

@@ -2,8 +2,7 @@
 
 import type { JSX } from "preact";
 import { Sentence } from "../parts";
-import type { PaneProps } from "./registry";
 
-export function placeholder(what: string): (props: PaneProps) => JSX.Element {
+export function placeholder(what: string): () => JSX.Element {
   return () => <Sentence>{what} is not built yet.</Sentence>;
 }

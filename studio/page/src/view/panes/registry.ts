@@ -25,6 +25,8 @@ export interface PaneProps {
 export interface Pane {
   readonly title: string;
   readonly show: (props: PaneProps) => JSX.Element;
+  /** What it shows if no thread is selected. */
+  readonly withoutThread?: () => JSX.Element;
   /** The group in the pane switch: panes of a step, panes that look for a step, panes that write. */
   readonly group: "step" | "find" | "change";
   /** `true` if it needs the program, because a file alone cannot do it. */
@@ -42,7 +44,7 @@ export const REGISTRY: { readonly [P in PaneName]: Pane } = {
   why: { title: "Why", show: WhyPane, group: "find" },
   bisect: { title: "Bisect", show: placeholder("Bisect"), group: "find" },
   compare: { title: "Compare", show: placeholder("The comparison"), group: "find" },
-  search: { title: "Search", show: placeholder("The search"), group: "find" },
+  search: { title: "Search", show: placeholder("The search"), withoutThread: placeholder("The search"), group: "find" },
   replay: { title: "Replay", show: placeholder("The replay"), group: "change", needsProgram: true },
   edit: { title: "Edit", show: placeholder("The editor"), group: "change", needsProgram: true },
   answer: { title: "Answer", show: placeholder("The answer"), group: "change", needsProgram: true },
