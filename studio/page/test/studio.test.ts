@@ -70,6 +70,8 @@ const page: Surroundings = {
   copy: async () => true,
   address: (fragment) => `http://studio/${fragment}`,
   leaveField: () => {},
+  isInPane: () => false,
+  focusPane: () => {},
   openInbox: () => {},
 };
 
@@ -145,6 +147,32 @@ test("marks are kept in the address, and removed by the same key", async () => {
   act(studio, "bad", page);
   act(studio, "mark", page);
   assert.deepEqual(places, [`#/t/visit/c/${id(28)}?good=${id(29)}`]);
+  studio.stop();
+});
+
+test("the focus moves with the pane, and its key moves it there", async () => {
+  const { studio } = served(30, "#/t/visit");
+  let moved = 0;
+  const at = (isInPane: boolean): Surroundings => ({ ...page, isInPane: () => isInPane, focusPane: () => (moved += 1) });
+  act(studio, "diff", at(false));
+  assert.equal(moved, 0);
+  act(studio, "diff", at(false));
+  assert.equal(moved, 1);
+  act(studio, "blame", at(true));
+  assert.equal(moved, 2);
+  studio.stop();
+});
+
+test("the state shows one side after the other, and its path is copied", async () => {
+  const { studio, places } = served(30, "#/t/visit?path=a[0]&pane=diff");
+  const copied: string[] = [];
+  const copying: Surroundings = { ...page, copy: async (text) => copied.push(text) > 0 };
+  for (const side of ["&side=before", "&side=difference", ""]) {
+    act(studio, "side", copying);
+    assert.deepEqual(places, [`#/t/visit?path=a[0]${side}`]);
+  }
+  act(studio, "copyPath", copying);
+  assert.deepEqual(copied, ["a[0]"]);
   studio.stop();
 });
 
