@@ -70,6 +70,7 @@ function start(): void {
       if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
       inbox.focus();
     },
+    focusPane: () => document.querySelector<HTMLElement>("#pane [data-focus], #pane")?.focus(),
   };
   const follow = () => studio.followHistory();
   addEventListener("popstate", follow);

@@ -5,7 +5,8 @@ import { type Column, PANES, type PaneName, type Parameter, type View, fragmentO
 import type { Action } from "./keys";
 import { moved, type Move } from "./moves";
 import type { Studio } from "./studio";
-import { shortId } from "./words";
+import { SIDES, SIDE_TITLES } from "./tree";
+import { shortId, shown } from "./words";
 
 /** What an action needs of the page besides the store. */
 export interface Surroundings {
@@ -17,13 +18,20 @@ export interface Surroundings {
   /** The address of a fragment. */
   address(fragment: string): string;
   leaveField(): void;
+  /** Moves the focus into the pane of the right side. */
+  focusPane(): void;
   openInbox(): void;
 }
 
 export function act(studio: Studio, action: Action, page: Surroundings): void {
   const view = studio.view.peek();
   const pane = PANES.find((name) => name === action);
-  if (pane !== undefined) return showPane(studio, pane);
+  if (pane !== undefined) {
+    const isShown = view.pane === pane && !view.hidden.includes("detail");
+    showPane(studio, pane);
+    if (isShown) page.focusPane();
+    return;
+  }
   switch (action) {
     case "older":
     case "newer":
@@ -55,6 +63,10 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
       return toggle(studio, "detail");
     case "theme":
       return page.switchTheme();
+    case "side":
+      return switchSide(studio);
+    case "copyPath":
+      return void copyPath(studio, view, page);
     case "copyLink":
       return void copyLink(studio, view, page);
     case "help":
@@ -125,6 +137,20 @@ function setMark(studio: Studio, parameter: Parameter & ("good" | "bad" | "marke
   studio.show(next, "replace");
   const what = parameter === "marked" ? "for a comparison" : `as ${parameter}`;
   studio.announcer.say(isSet ? `The mark ${what} is removed` : `${shortId(id)} is marked ${what}`);
+}
+
+function switchSide(studio: Studio): void {
+  const view = studio.view.peek();
+  const at = SIDES.findIndex((side) => side === view.parameters.side);
+  const next = SIDES[(Math.max(at, 0) + 1) % SIDES.length] ?? SIDES[0];
+  studio.show({ ...withParameters(view, { side: next === SIDES[0] ? null : next }), pane: "state" }, "replace");
+  studio.announcer.say(SIDE_TITLES[next]);
+}
+
+async function copyPath(studio: Studio, view: View, page: Surroundings): Promise<void> {
+  const { path } = view.parameters;
+  if (path === undefined) return studio.announcer.say("No value is selected. Select one in the state first.");
+  studio.announcer.say((await page.copy(path)) ? `The path ${shown(path)} is copied` : `The browser does not allow copying; the path is ${shown(path)}`);
 }
 
 async function copyLink(studio: Studio, view: View, page: Surroundings): Promise<void> {

@@ -3,6 +3,7 @@
 export const PANES = [
   "state",
   "diff",
+  "tasks",
   "messages",
   "graph",
   "calls",
@@ -31,7 +32,10 @@ const PARAMETERS = [
   "graph",
   "text",
   "path",
+  "side",
   "node",
+  "call",
+  "other",
   "marked",
   "good",
   "bad",
@@ -150,7 +154,7 @@ export function withParameters(view: View, changes: { readonly [P in Parameter]?
 
 /** Returns the view of another thread. What belongs to the former thread is left out. */
 export function atThread(view: View, thread: string | null): View {
-  const kept = withParameters(view, { path: null, node: null, good: null, bad: null, is: null });
+  const kept = withParameters(view, { path: null, node: null, call: null, other: null, good: null, bad: null, is: null });
   return { ...kept, thread, checkpoint: null, front: firstFront({ thread }) };
 }
 

@@ -23,10 +23,13 @@ export const BINDINGS = {
 
   state: { key: "s", title: "State", group: "Look" },
   diff: { key: "d", title: "Difference to the step before", group: "Look" },
+  tasks: { key: "w", title: "Tasks: what ran, and unfinished work", group: "Look" },
   messages: { key: "v", title: "Conversation", group: "Look" },
   graph: { key: ".", title: "Graph", group: "Look" },
   calls: { key: "t", title: "Model calls and tokens", group: "Look" },
   search: { key: "/", title: "Search all states", group: "Look" },
+  side: { key: "z", title: "State after the step, before it, or the difference", group: "Look" },
+  copyPath: { key: "q", title: "Copy the path of the selected value", group: "Look" },
   inbox: { key: "i", title: "Open questions of all threads", group: "Look" },
 
   blame: { key: "o", title: "Blame: who wrote this value", group: "Find the bad step" },

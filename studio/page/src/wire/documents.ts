@@ -244,6 +244,8 @@ export const calls = object(
           subgraph: text,
           node: text,
           key: text,
+          /** The checkpoint with the state from which the request was made. */
+          planned_on: text,
           model: text,
           cache_read_tokens: number,
           elapsed_ms: number,

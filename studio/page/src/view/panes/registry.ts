@@ -3,8 +3,15 @@
 import type { JSX } from "preact";
 import type { PaneName } from "../../model/address";
 import type { Row } from "../../wire/documents";
+import { BlamePane } from "./blame";
+import { CallsPane } from "./calls";
+import { DiffPane } from "./diff";
 import { GraphPane } from "./graph";
+import { MessagesPane } from "./messages";
 import { placeholder } from "./placeholder";
+import { StatePane } from "./state";
+import { TasksPane } from "./tasks";
+import { WhyPane } from "./why";
 
 /** What a pane is about. */
 export interface PaneProps {
@@ -27,13 +34,14 @@ export interface Pane {
 }
 
 export const REGISTRY: { readonly [P in PaneName]: Pane } = {
-  state: { title: "State", show: placeholder("The state"), group: "step" },
-  diff: { title: "Difference", show: placeholder("The difference"), group: "step" },
-  messages: { title: "Conversation", show: placeholder("The conversation"), group: "step" },
+  state: { title: "State", show: StatePane, group: "step" },
+  diff: { title: "Difference", show: DiffPane, group: "step" },
+  tasks: { title: "Tasks", show: TasksPane, group: "step" },
+  messages: { title: "Conversation", show: MessagesPane, group: "step" },
   graph: { title: "Graph", show: GraphPane, group: "step" },
-  calls: { title: "Calls", show: placeholder("Model calls"), group: "step" },
-  blame: { title: "Blame", show: placeholder("Blame"), group: "find" },
-  why: { title: "Why", show: placeholder("Why"), group: "find" },
+  calls: { title: "Calls", show: CallsPane, group: "step" },
+  blame: { title: "Blame", show: BlamePane, group: "find" },
+  why: { title: "Why", show: WhyPane, group: "find" },
   bisect: { title: "Bisect", show: placeholder("Bisect"), group: "find" },
   compare: { title: "Compare", show: placeholder("The comparison"), group: "find" },
   search: { title: "Search", show: placeholder("The search"), withoutThread: placeholder("The search"), group: "find" },
