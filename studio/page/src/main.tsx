@@ -32,6 +32,22 @@ function isField(target: EventTarget | null): boolean {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
 }
 
+/** The frames for which a pane may read what it needs, until its place for the focus must be there. */
+const FRAMES = 60;
+
+/** Focuses the place that the pane names, once it is drawn. */
+function focusPane(frames: number): void {
+  const before = document.activeElement;
+  requestAnimationFrame(() => {
+    const place = document.querySelector<HTMLElement>("#pane [data-focus]");
+    const pane = document.getElementById("pane");
+    // Somebody may have gone on meanwhile.
+    if (document.activeElement !== before && document.activeElement !== document.body) return;
+    (place ?? pane)?.focus();
+    if (place === null && frames > 1) focusPane(frames - 1);
+  });
+}
+
 function start(): void {
   preparedTheme();
   const client = new Client("/studio/api", takeToken(), (input, init) => fetch(input, init));
@@ -70,7 +86,7 @@ function start(): void {
       if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
       inbox.focus();
     },
-    focusPane: () => document.querySelector<HTMLElement>("#pane [data-focus], #pane")?.focus(),
+    focusPane: () => focusPane(FRAMES),
   };
   const follow = () => studio.followHistory();
   addEventListener("popstate", follow);

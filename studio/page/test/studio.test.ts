@@ -70,6 +70,7 @@ const page: Surroundings = {
   copy: async () => true,
   address: (fragment) => `http://studio/${fragment}`,
   leaveField: () => {},
+  focusPane: () => {},
   openInbox: () => {},
 };
 

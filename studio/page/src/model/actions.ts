@@ -2,6 +2,7 @@
 
 import type { Row } from "../wire/documents";
 import { type Column, PANES, type PaneName, type Parameter, type View, fragmentOf, withParameters } from "./address";
+import { judgementWords } from "./judging";
 import type { Action } from "./keys";
 import { moved, type Move } from "./moves";
 import type { Studio } from "./studio";
@@ -23,13 +24,16 @@ export interface Surroundings {
   openInbox(): void;
 }
 
+/** The panes in which a person writes or confirms first. */
+const FORMS: readonly PaneName[] = ["search", "edit", "fork", "answer", "run", "replay"];
+
 export function act(studio: Studio, action: Action, page: Surroundings): void {
   const view = studio.view.peek();
   const pane = PANES.find((name) => name === action);
   if (pane !== undefined) {
     const isShown = view.pane === pane && !view.hidden.includes("detail");
     showPane(studio, pane);
-    if (isShown) page.focusPane();
+    if (isShown || FORMS.includes(pane)) page.focusPane();
     return;
   }
   switch (action) {
@@ -51,8 +55,6 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
       return setMark(studio, action);
     case "mark":
       return setMark(studio, "marked");
-    case "fork":
-      return showPane(studio, "edit");
     case "inbox":
       return page.openInbox();
     case "toggleThreads":
@@ -132,11 +134,26 @@ function setMark(studio: Studio, parameter: Parameter & ("good" | "bad" | "marke
   const id = view.checkpoint ?? studio.selectedRow.peek()?.id;
   if (id === undefined) return;
   const isSet = view.parameters[parameter] === id;
-  const next = withParameters(view, { [parameter]: isSet ? null : id });
+  const opposite = ({ good: "bad", bad: "good", marked: null } as const)[parameter];
+  // A step is good or bad, not both.
+  const isChanged = opposite !== null && view.parameters[opposite] === id;
+  const next = withParameters(view, { [parameter]: isSet ? null : id, ...(isChanged && { [opposite]: null }) });
   // The id of a step that is followed may change; its mark does not.
   studio.show(next, "replace");
   const what = parameter === "marked" ? "for a comparison" : `as ${parameter}`;
   studio.announcer.say(isSet ? `The mark ${what} is removed` : `${shortId(id)} is marked ${what}`);
+  if (parameter !== "marked" && !isSet) void judge(studio);
+}
+
+/** After a mark as good or bad: selects the step to judge next, or the first bad one. */
+async function judge(studio: Studio): Promise<void> {
+  const { good, bad } = studio.view.peek().parameters;
+  const judgement = await studio.judging.between(good, bad);
+  const { parameters } = studio.view.peek();
+  if (parameters.good !== good || parameters.bad !== bad) return;
+  if (judgement.is === "next" || judgement.is === "found") studio.select(judgement.step.id, "replace");
+  const words = judgementWords(judgement);
+  if (judgement.is !== "unmarked") studio.announcer.say(words);
 }
 
 function switchSide(studio: Studio): void {

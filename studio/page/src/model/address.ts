@@ -13,7 +13,9 @@ export const PANES = [
   "compare",
   "replay",
   "edit",
+  "fork",
   "answer",
+  "run",
   "export",
   "search",
 ] as const;
@@ -40,7 +42,10 @@ const PARAMETERS = [
   "good",
   "bad",
   "is",
+  "linear",
+  "after",
   "find",
+  "within",
   "closed",
 ] as const;
 
@@ -154,7 +159,7 @@ export function withParameters(view: View, changes: { readonly [P in Parameter]?
 
 /** Returns the view of another thread. What belongs to the former thread is left out. */
 export function atThread(view: View, thread: string | null): View {
-  const kept = withParameters(view, { path: null, node: null, call: null, other: null, good: null, bad: null, is: null });
+  const kept = withParameters(view, { path: null, node: null, call: null, other: null, good: null, bad: null, is: null, linear: null, after: null });
   return { ...kept, thread, checkpoint: null, front: firstFront({ thread }) };
 }
 

@@ -42,6 +42,7 @@ export const BINDINGS = {
 
   edit: { key: "e", title: "Edit this state", group: "Change" },
   fork: { key: "f", title: "Fork here", group: "Change" },
+  run: { key: "R", title: "Run, resume, rerun or cancel", group: "Change" },
   answer: { key: "a", title: "Answer a question", group: "Change" },
   replay: { key: "r", title: "Replay with the program's code", group: "Change" },
   export: { key: "p", title: "Export, test and link", group: "Change" },

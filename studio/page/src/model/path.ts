@@ -104,7 +104,7 @@ function step(value: Json, segment: Segment): Json | undefined {
 }
 
 /** Returns the position of an item; -1 if the list does not have it. */
-function positionIn(list: readonly Json[], segment: Segment): number {
+export function positionIn(list: readonly Json[], segment: Segment): number {
   if ("item" in segment) return list.findIndex((item) => idOf(item) === segment.item);
   const at = "index" in segment ? segment.index : /^\d+$/.test(segment.key) ? Number(segment.key) : -1;
   return at < list.length ? at : -1;

@@ -8,6 +8,8 @@ import * as requests from "../wire/requests";
 import { type View, atThread, fragmentOf, tokenOf, viewOf } from "./address";
 import { Announcer } from "./announcer";
 import { Documents } from "./documents";
+import { Drafts } from "./drafts";
+import { Judging } from "./judging";
 import { type Page, Rows } from "./rows";
 
 /** The history of the browser. */
@@ -38,6 +40,8 @@ export class Studio {
   /** The timeline of the selected thread, with all branches. */
   readonly timeline: ReadonlySignal<Rows<Row> | null>;
   readonly help: Signal<boolean> = signal(false);
+  readonly drafts = new Drafts();
+  readonly judging: Judging;
   /** `false` if keys without Ctrl or Alt are switched off, as some input devices send them by accident. */
   readonly keys: Signal<boolean> = signal(true);
   /** The threads that cannot be read. */
@@ -56,6 +60,7 @@ export class Studio {
     this.view = signal(viewOf(tokenOf(history.fragment()).rest));
     this.documents = new Documents((request, abort) => client.get(request, abort));
     this.announcer = new Announcer(clock);
+    this.judging = new Judging(client);
     const filter = computed(() => {
       const { status, graph, text } = this.view.value.parameters;
       return JSON.stringify({ status, graph, text });

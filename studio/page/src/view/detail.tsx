@@ -16,8 +16,7 @@ export function Detail(): JSX.Element {
   const { thread, pane } = studio.view.value;
   const checkpoint = studio.selected.value;
   const row = studio.selectedRow.value;
-  const session = useDocument(requests.session());
-  const { show: Shown, withoutThread: WithoutThread, title, needsProgram = false } = REGISTRY[pane];
+  const { show: Shown, withoutThread: WithoutThread, title } = REGISTRY[pane];
   return (
     <>
       {thread !== null && <Head row={row} follows={studio.view.value.checkpoint === null} />}
@@ -25,8 +24,6 @@ export function Detail(): JSX.Element {
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (
           WithoutThread === undefined ? <Sentence>Choose a thread on the left.</Sentence> : <WithoutThread />
-        ) : needsProgram && session.value?.program === false ? (
-          <NeedsProgram title={title} />
         ) : (
           <Shown key={pane} thread={thread} checkpoint={checkpoint} row={row} />
         )}
@@ -59,20 +56,6 @@ function Head({ row, follows }: { readonly row: Row | null; readonly follows: bo
       <ActionButton action="fork" sign="fork" />
       <ActionButton action="copyLink" sign="link" />
     </div>
-  );
-}
-
-function NeedsProgram({ title }: { readonly title: string }): JSX.Element {
-  return (
-    <Sentence>
-      <p>
-        {title} needs the program that wrote this file, and only the file is open. Start the studio of the program itself, as{" "}
-        <code>PROGRAM debug studio</code> or <code>serve --studio</code>.
-      </p>
-      <p>
-        The command line edits and forks without the program: <code>superstep edit</code>, <code>superstep fork</code>.
-      </p>
-    </Sentence>
   );
 }
 

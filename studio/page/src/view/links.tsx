@@ -11,11 +11,18 @@ interface Target {
   readonly parameters?: { readonly [P in Parameter]?: string | null };
 }
 
+interface LinkProps extends Target {
+  readonly children: ComponentChildren;
+  readonly title?: string;
+  /** `true` for a link that looks like a button. */
+  readonly isButton?: boolean;
+}
+
 /** A link to another view of the same thread. */
-export function ViewLink({ children, title, ...target }: Target & { readonly children: ComponentChildren; readonly title?: string }): JSX.Element {
+export function ViewLink({ children, title, isButton = false, ...target }: LinkProps): JSX.Element {
   const studio = useStudio();
   return (
-    <a href={fragmentOf(targetOf(studio.view.value, target))} title={title}>
+    <a class={isButton ? "button" : undefined} href={fragmentOf(targetOf(studio.view.value, target))} title={title}>
       {children}
     </a>
   );

@@ -67,7 +67,24 @@ export class Client {
     return this.token === null ? more : { ...more, authorization: `Bearer ${this.token}` };
   }
 
-  private async ask<T>(path: string, init: RequestInit & { headers?: { [name: string]: string } }, decode: Decoder<T>): Promise<Result<T>> {
+  /** Returns the text of a document as it was sent. Rejects only if it is aborted. */
+  async text({ route, query }: Get<unknown>, signal?: AbortSignal): Promise<Result<string>> {
+    return this.body(`${route}${queryText(query)}`, { method: "GET", ...(signal && { signal }) });
+  }
+
+  private async ask<T>(path: string, init: Init, decode: Decoder<T>): Promise<Result<T>> {
+    const body = await this.body(path, init);
+    if (!body.ok) return body;
+    try {
+      return { ok: true, value: decode(parse(body.value), "") };
+    } catch (error) {
+      if (error instanceof Mismatch) return failed(unreadable(error.message));
+      if (error instanceof SyntaxError) return failed(unreadable("it is not JSON"));
+      throw error;
+    }
+  }
+
+  private async body(path: string, init: Init): Promise<Result<string>> {
     const call = this.request;
     let response: Response;
     let body: string;
@@ -78,19 +95,18 @@ export class Client {
       if (isAbort(error)) throw error;
       return failed({ kind: "unreachable", text: "The program did not answer. It may have ended, or the connection is lost." });
     }
-    let document: Json;
-    try {
-      document = parse(body);
-    } catch {
-      return failed(response.ok ? unreadable("it is not JSON") : refused(response.status, null));
-    }
-    if (!response.ok) return failed(refused(response.status, document));
-    try {
-      return { ok: true, value: decode(document, "") };
-    } catch (error) {
-      if (error instanceof Mismatch) return failed(unreadable(error.message));
-      throw error;
-    }
+    return response.ok ? { ok: true, value: body } : failed(refused(response.status, parsed(body)));
+  }
+}
+
+type Init = RequestInit & { headers?: { [name: string]: string } };
+
+/** Returns the document of an error; `null` if it is none. */
+function parsed(body: string): Json {
+  try {
+    return parse(body);
+  } catch {
+    return null;
   }
 }
 

@@ -3,12 +3,20 @@
 import type { JSX } from "preact";
 import type { PaneName } from "../../model/address";
 import type { Row } from "../../wire/documents";
+import { AnswerPane } from "./answer/answer";
+import { BisectPane } from "./bisect";
 import { BlamePane } from "./blame";
 import { CallsPane } from "./calls";
+import { ComparePane } from "./compare";
 import { DiffPane } from "./diff";
+import { EditPane } from "./edit";
+import { ExportPane } from "./export";
+import { ForkPane } from "./fork";
 import { GraphPane } from "./graph";
 import { MessagesPane } from "./messages";
-import { placeholder } from "./placeholder";
+import { ReplayPane } from "./replay";
+import { RunPane } from "./run";
+import { SearchPane } from "./search";
 import { StatePane } from "./state";
 import { TasksPane } from "./tasks";
 import { WhyPane } from "./why";
@@ -29,8 +37,6 @@ export interface Pane {
   readonly withoutThread?: () => JSX.Element;
   /** The group in the pane switch: panes of a step, panes that look for a step, panes that write. */
   readonly group: "step" | "find" | "change";
-  /** `true` if it needs the program, because a file alone cannot do it. */
-  readonly needsProgram?: boolean;
 }
 
 export const REGISTRY: { readonly [P in PaneName]: Pane } = {
@@ -42,11 +48,13 @@ export const REGISTRY: { readonly [P in PaneName]: Pane } = {
   calls: { title: "Calls", show: CallsPane, group: "step" },
   blame: { title: "Blame", show: BlamePane, group: "find" },
   why: { title: "Why", show: WhyPane, group: "find" },
-  bisect: { title: "Bisect", show: placeholder("Bisect"), group: "find" },
-  compare: { title: "Compare", show: placeholder("The comparison"), group: "find" },
-  search: { title: "Search", show: placeholder("The search"), withoutThread: placeholder("The search"), group: "find" },
-  replay: { title: "Replay", show: placeholder("The replay"), group: "change", needsProgram: true },
-  edit: { title: "Edit", show: placeholder("The editor"), group: "change", needsProgram: true },
-  answer: { title: "Answer", show: placeholder("The answer"), group: "change", needsProgram: true },
-  export: { title: "Export", show: placeholder("The export"), group: "change" },
+  bisect: { title: "Bisect", show: BisectPane, group: "find" },
+  compare: { title: "Compare", show: ComparePane, group: "find" },
+  search: { title: "Search", show: SearchPane, withoutThread: SearchPane, group: "find" },
+  edit: { title: "Edit", show: EditPane, group: "change" },
+  fork: { title: "Fork", show: ForkPane, group: "change" },
+  answer: { title: "Answer", show: AnswerPane, group: "change" },
+  run: { title: "Run", show: RunPane, group: "change" },
+  replay: { title: "Replay", show: ReplayPane, group: "change" },
+  export: { title: "Keep", show: ExportPane, group: "change" },
 };
