@@ -32,6 +32,6 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let tooly = graphs::tooly(saver, store)?;
     let server = superstep_server::serve(&[&agent, &fanout, &tooly]);
     #[cfg(feature = "webhooks")]
-    let server = server.allow_webhook_host("127.0.0.1");
+    let server = server.allow_webhook_host("localhost");
     Ok(server.run(arguments).await)
 }

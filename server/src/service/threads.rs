@@ -239,7 +239,8 @@ impl Service {
         values: &Map<String, Value>,
         mut on: impl FnMut(&ThreadRow, &ThreadView),
     ) -> Result<(), Failure> {
-        query.limit = PAGE;
+        // Threads without rows are listed again for each page.
+        query.limit = if self.0.options.is_read_only { usize::MAX } else { PAGE };
         loop {
             let rows = self.found_threads(&query).await?.rows;
             for row in &rows {
@@ -248,10 +249,10 @@ impl Service {
                     on(row, &view);
                 }
             }
-            if rows.len() < PAGE {
+            if rows.len() < query.limit {
                 return Ok(());
             }
-            query.offset += PAGE;
+            query.offset += query.limit;
         }
     }
 

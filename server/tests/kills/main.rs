@@ -4,7 +4,7 @@
 //! The servers are this test's own program, started again: see [`server`]. `SUPERSTEP_KILLS=1000` sets the number of
 //! kills, `SUPERSTEP_KILLS_SEED` another seed.
 #![cfg(target_os = "linux")]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test by hand says how far it is")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a long run of the tests says how far it is")]
 
 // The derives name the facade, which depends on this package.
 extern crate superstep_core as superstep;
@@ -61,7 +61,6 @@ struct Moments {
 }
 
 #[test]
-#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
 fn accepted_runs_end_once_although_servers_are_killed() {
     let kills = dice::number("SUPERSTEP_KILLS").unwrap_or(KILLS);
     let moments = Moments { round: 10, servers: &[1, 2], suspended: 4, mutant: None };
@@ -74,19 +73,16 @@ fn accepted_runs_end_once_although_servers_are_killed() {
 }
 
 #[test]
-#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
 fn a_run_that_is_answered_before_it_is_durable_is_noticed() {
     notices(Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::AnsweredBeforeDurable) });
 }
 
 #[test]
-#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
 fn a_run_that_ends_after_its_stream_is_noticed() {
     notices(Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::EndedAfterStream) });
 }
 
 #[test]
-#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
 fn a_missing_fence_is_noticed() {
     notices(Moments { round: 5, servers: &[2], suspended: 1, mutant: Some(Mutant::WithoutFence) });
 }
