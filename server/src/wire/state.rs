@@ -80,8 +80,8 @@ pub(crate) fn state(view: &CheckpointView, place: &Place, nested: &BTreeMap<Stri
     let parent = view.parent_config.as_ref().map(|parent| parent.checkpoint_id.as_str());
     let tasks = tasks(view, place, nested);
     let interrupts: Vec<Value> = tasks.iter().flat_map(interrupts_of).cloned().collect();
-    json!({
-        "values": values_of(view),
+    let mut state = json!({
+        "values": null,
         "next": next(view),
         "tasks": tasks,
         "metadata": metadata(view, place),
@@ -91,7 +91,10 @@ pub(crate) fn state(view: &CheckpointView, place: &Place, nested: &BTreeMap<Stri
         "interrupts": interrupts,
         "checkpoint_id": view.config.checkpoint_id,
         "parent_checkpoint_id": parent,
-    })
+    });
+    // `json!` copies what it is given, and the values can be large.
+    state["values"] = values_of(view);
+    state
 }
 
 /// Returns the nodes of the next superstep whose tasks have not finished.
