@@ -141,6 +141,21 @@ async fn a_thread_begins_with_given_supersteps() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_thread_whose_supersteps_do_not_fit_is_not_kept() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let body = |word: Value| {
+        let updates = json!([{ "values": { "words": word }, "as_node": "__input__" }]);
+        let metadata = json!({ "graph_id": "holds" });
+        let body = json!({ "thread_id": "t", "metadata": metadata, "supersteps": [{ "updates": updates }] });
+        ThreadCreate::read(&body).unwrap()
+    };
+    assert_eq!(service.create_thread(&scope(), body(json!(3))).await.unwrap_err().status, 422);
+    assert_eq!(service.thread(&scope(), "t", false).await.unwrap_err().status, 404);
+    service.create_thread(&scope(), body(json!(["in"]))).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_expired_thread_of_a_graph_that_is_not_served_does_not_keep_others() {
     let rig = Rig::new();
     let service = rig.stopped();
