@@ -156,6 +156,19 @@ async fn a_thread_whose_supersteps_do_not_fit_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_first_edit_of_a_thread_may_end_its_work() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let thread = json!({ "thread_id": "t", "metadata": { "graph_id": "holds" } });
+    service.create_thread(&scope(), ThreadCreate::read(&thread).unwrap()).await.unwrap();
+    let update = json!({ "values": { "words": ["moved"] }, "as_node": "__end__" });
+    service.update_state(&scope(), "t", StateUpdate::read(&update).unwrap()).await.unwrap();
+    let state = service.test_state("t").await;
+    assert_eq!((&state["values"]["words"], &state["next"]), (&json!(["moved"]), &json!([])));
+    assert_eq!(service.thread(&scope(), "t", false).await.unwrap()["status"], "idle");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_expired_thread_of_a_graph_that_is_not_served_does_not_keep_others() {
     let rig = Rig::new();
     let service = rig.stopped();
