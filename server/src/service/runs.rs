@@ -175,7 +175,9 @@ impl Service {
         asked: Option<Vec<String>>,
     ) -> RunRow {
         let now = self.now_ms();
-        let delay = std::time::Duration::try_from_secs_f64(request.after_seconds).unwrap_or_default();
+        // A time that no clock reaches never comes.
+        let delay =
+            std::time::Duration::try_from_secs_f64(request.after_seconds).unwrap_or(std::time::Duration::MAX);
         let mut kwargs = configured(request.kwargs, assistant);
         kwargs.temporary = thread.expiry.is_some_and(|expiry| expiry.minutes <= TEMPORARY);
         let calls = kwargs.webhook.is_some().then(Calls::default);
