@@ -31,16 +31,16 @@ pub struct NotAHost(pub String);
 #[non_exhaustive]
 pub enum HostError {
     /// The scheme is neither `http` nor `https`.
-    #[error("`{0}:` is not asked for, only http and https are")]
+    #[error("`{0}:` is not allowed, only http and https are")]
     Scheme(String),
     /// The address has a name or a password.
-    #[error("an address with a name and a password is not asked for")]
+    #[error("an address with a user name or a password is not allowed")]
     Credentials,
     /// The address names no host.
     #[error("the address names no host")]
     NoHost,
     /// The host is not one of the allowed ones.
-    #[error("`{host}` is none of the hosts that may be asked: {allowed}")]
+    #[error("`{host}` is none of the allowed hosts: {allowed}")]
     NotListed {
         /// The host.
         host: String,
@@ -48,10 +48,10 @@ pub enum HostError {
         allowed: String,
     },
     /// The host may be called on another port.
-    #[error("`{0}` may not be asked on this port")]
+    #[error("`{0}` is not allowed on this port")]
     Port(String),
     /// The host is in no public network.
-    #[error("`{0}` is not on the public internet, and only what is may be asked")]
+    #[error("`{0}` is not on the public internet, and other hosts are not allowed")]
     NotPublic(String),
 }
 
@@ -172,7 +172,7 @@ mod tests {
             "http://127.0.0.1./",
         ] {
             assert!(
-                said(&hosts, url).ends_with("is not on the public internet, and only what is may be asked"),
+                said(&hosts, url).ends_with("is not on the public internet, and other hosts are not allowed"),
                 "{url}"
             );
         }
@@ -199,10 +199,10 @@ mod tests {
     fn only_http_is_asked_for_and_without_a_password() {
         let hosts = Hosts::default();
         for url in ["ftp://example.com/", "file:///etc/passwd", "gopher://example.com/"] {
-            assert!(said(&hosts, url).ends_with("is not asked for, only http and https are"), "{url}");
+            assert!(said(&hosts, url).ends_with("is not allowed, only http and https are"), "{url}");
         }
         for url in ["http://a@example.com/", "http://a:b@example.com/", "http://:b@example.com/"] {
-            assert!(said(&hosts, url).contains("a name and a password"), "{url}");
+            assert!(said(&hosts, url).contains("a user name or a password"), "{url}");
         }
     }
 
@@ -213,15 +213,15 @@ mod tests {
         hosts.allow_internal("[::1]").unwrap();
         hosts.allow_internal("printer.local:80").unwrap();
         assert_eq!(said(&hosts, "http://127.0.0.1:8080/"), "127.0.0.1");
-        assert_eq!(said(&hosts, "http://127.0.0.1:8081/"), "`127.0.0.1` may not be asked on this port");
+        assert_eq!(said(&hosts, "http://127.0.0.1:8081/"), "`127.0.0.1` is not allowed on this port");
         assert_eq!(said(&hosts, "http://[::1]:9/"), "::1");
         assert_eq!(said(&hosts, "http://printer.local/"), "printer.local");
-        assert_eq!(said(&hosts, "https://printer.local/"), "`printer.local` may not be asked on this port");
+        assert_eq!(said(&hosts, "https://printer.local/"), "`printer.local` is not allowed on this port");
         hosts.allow_only("Example.com").unwrap();
         assert_eq!(said(&hosts, "https://example.com:444/"), "example.com");
         assert_eq!(
             said(&hosts, "https://example.org/"),
-            "`example.org` is none of the hosts that may be asked: example.com"
+            "`example.org` is none of the allowed hosts: example.com"
         );
         for wrong in ["", "http://a", "a/b", "a@b", "a:x", "a?b", "a b"] {
             assert!(hosts.allow_only(wrong).is_err(), "{wrong}");

@@ -61,8 +61,10 @@ pub enum CommandLineError {
     /// The token cannot be read.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The variable with the token is not UTF-8. Set it to a text.
-    #[error("the variable {TOKEN} is not a text")]
+    /// The variable with the token does not hold a token. Set it to one, or unset it.
+    #[error(
+        "the variable {TOKEN} must hold one line of visible ASCII characters without spaces; unset it to need no token"
+    )]
     Variable,
     /// The signals of the process cannot be received.
     #[error("the signals of the process cannot be received: {0}")]
@@ -132,7 +134,7 @@ impl Server {
         let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace } = options;
         let token = match (token_file, std::env::var(TOKEN)) {
             (Some(path), _) => Some(Token::from_file(path)?),
-            (None, Ok(token)) => Some(Token::new(token)?),
+            (None, Ok(token)) => Some(Token::new(token).map_err(|_| CommandLineError::Variable)?),
             (None, Err(std::env::VarError::NotPresent)) => None,
             (None, Err(std::env::VarError::NotUnicode(_))) => return Err(CommandLineError::Variable),
         };

@@ -54,7 +54,7 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
     Server {
         graphs,
         hosts: Hosts::default(),
-        wildcard: None,
+        refused: None,
         auth: None,
         is_insecure: false,
         is_read_only: false,
@@ -77,8 +77,8 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 pub struct Server {
     graphs: Vec<AnyGraph>,
     hosts: Hosts,
-    /// An allowed host or origin that stands for all.
-    wildcard: Option<String>,
+    /// The error of the first host or origin that cannot be allowed.
+    refused: Option<ServeError>,
     auth: Option<Arc<dyn Auth>>,
     is_insecure: bool,
     pub(crate) is_read_only: bool,
@@ -118,6 +118,20 @@ pub enum ServeError {
     Wildcard {
         /// The host or origin.
         name: String,
+    },
+    /// A text that names no host was allowed.
+    #[error("{host:?} is not a host: write a name or an address, with :PORT to allow only that port")]
+    Host {
+        /// The text.
+        host: String,
+    },
+    /// A text that is not the origin of a page was allowed.
+    #[error(
+        "{origin:?} is not an origin: write it with its scheme and without a path, as https://app.example.org"
+    )]
+    Origin {
+        /// The text.
+        origin: String,
     },
     /// A text that names no host was allowed for webhooks.
     #[error(
@@ -161,16 +175,18 @@ impl Server {
 
     /// Allows requests that name this host, `name` or `name:port`, beside the names and addresses of this machine.
     pub fn allow_host(mut self, host: impl AsRef<str>) -> Self {
-        self.note_wildcard(host.as_ref());
-        self.hosts.allow_host(host.as_ref());
+        let host = host.as_ref();
+        let is_host = self.hosts.allow_host(host);
+        self.check(host, is_host, |host| ServeError::Host { host });
         self
     }
 
     /// Allows browsers to use the server from pages of this origin, such as `https://app.example.org`. Pages of this
     /// machine are always allowed.
     pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
-        self.note_wildcard(origin.as_ref());
-        self.hosts.allow_origin(origin.as_ref());
+        let origin = origin.as_ref();
+        let is_origin = self.hosts.allow_origin(origin);
+        self.check(origin, is_origin, |origin| ServeError::Origin { origin });
         self
     }
 
@@ -182,10 +198,14 @@ impl Server {
         self
     }
 
-    fn note_wildcard(&mut self, name: &str) {
-        if name.contains('*') {
-            self.wildcard.get_or_insert_with(|| name.to_owned());
-        }
+    /// Keeps the error of a host or an origin, for the start of the server.
+    fn check(&mut self, name: &str, is_valid: bool, error: impl FnOnce(String) -> ServeError) {
+        let error = match name.contains('*') {
+            true => ServeError::Wildcard { name: name.to_owned() },
+            false if is_valid => return,
+            false => error(name.to_owned()),
+        };
+        self.refused.get_or_insert(error);
     }
 
     /// Sets the maximum number of runs at the same time. The default is 64.
@@ -252,8 +272,8 @@ impl Server {
     }
 
     fn build(self) -> Result<(Router, Workers, Arc<Guard>), ServeError> {
-        if let Some(name) = self.wildcard {
-            return Err(ServeError::Wildcard { name });
+        if let Some(error) = self.refused {
+            return Err(error);
         }
         let webhooks = Webhooks::new(&self.webhook_hosts).map_err(|host| ServeError::WebhookHost { host })?;
         let (workers, lease, is_read_only) = (self.workers, self.lease, self.is_read_only);

@@ -78,7 +78,7 @@ async fn batch(State(app): State<App>, call: Call) -> Reply {
     let requests = RunCreate::read_batch(&call.body)?;
     for request in &requests {
         request.check_stateless()?;
-        app.service.check_webhook(request.kwargs.webhook.as_deref())?;
+        app.service.check_request(&call.scope, request).await?;
     }
     let mut runs = Vec::new();
     for request in requests {

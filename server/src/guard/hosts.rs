@@ -15,14 +15,20 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Allows a host: `name` with any port, or `name:port`.
-    pub(crate) fn allow_host(&mut self, host: &str) {
+    /// Allows a host: `name` with any port, or `name:port`. Returns `false` for a text that no request names as its host.
+    pub(crate) fn allow_host(&mut self, host: &str) -> bool {
         self.names.push(host.to_ascii_lowercase());
+        name_of(host).is_some_and(|name| !name.is_empty())
     }
 
-    /// Allows an origin, such as `https://app.example.org`.
-    pub(crate) fn allow_origin(&mut self, origin: &str) {
-        self.origins.push(origin.trim_end_matches('/').to_ascii_lowercase());
+    /// Allows an origin, such as `https://app.example.org`. Returns `false` for a text that is not the origin of a page.
+    pub(crate) fn allow_origin(&mut self, origin: &str) -> bool {
+        let origin = origin.trim_end_matches('/').to_ascii_lowercase();
+        let is_origin = origin.split_once("://").is_some_and(|(scheme, host)| {
+            !scheme.is_empty() && name_of(host).is_some_and(|name| !name.is_empty())
+        });
+        self.origins.push(origin);
+        is_origin
     }
 
     /// Returns `true` for a host that names this machine or that was allowed. `local` is the address at which the
@@ -98,8 +104,7 @@ mod tests {
         let local = Some("192.168.1.5".parse().unwrap());
         assert!(hosts.admits_host("192.168.1.5:2024", local));
         assert!(!hosts.admits_host("192.168.1.6:2024", local));
-        hosts.allow_host("Graphs.example");
-        hosts.allow_host("other.example:8080");
+        assert!(hosts.allow_host("Graphs.example") && hosts.allow_host("other.example:8080"));
         assert!(hosts.admits_host("graphs.example:99", None));
         assert!(hosts.admits_host("other.example:8080", None));
         assert!(!hosts.admits_host("other.example:8081", None));
@@ -108,7 +113,7 @@ mod tests {
     #[test]
     fn pages_of_this_machine_of_the_server_and_allowed_ones_are_admitted() {
         let mut hosts = Hosts::default();
-        hosts.allow_origin("https://App.example/");
+        assert!(hosts.allow_origin("https://App.example/"));
         let own = "graphs.example:2024";
         for origin in
             ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:5173", "http://graphs.example:2024"]
@@ -123,5 +128,17 @@ mod tests {
         }
         assert!(!hosts.admits_origin("file://localhost", own));
         assert!(!hosts.admits_origin("http://graphs.example:2025", own));
+    }
+
+    #[test]
+    fn a_text_that_no_client_sends_as_host_or_origin_is_reported() {
+        let mut hosts = Hosts::default();
+        for host in ["", "https://app.example", "app.example/", ":2024", "a@app.example", "::1"] {
+            assert!(!hosts.allow_host(host), "{host}");
+        }
+        for origin in ["", "app.example", "localhost:3000", "https://", "https://app.example/page", "null"] {
+            assert!(!hosts.allow_origin(origin), "{origin}");
+        }
+        assert!(hosts.allow_host("[fd00::1]:2024") && hosts.allow_origin("capacitor://localhost"));
     }
 }

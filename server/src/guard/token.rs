@@ -28,6 +28,12 @@ pub enum TokenError {
         /// The error.
         error: io::Error,
     },
+    /// The file does not hold a token.
+    #[error("the token file {path} must hold one line of visible ASCII characters without spaces")]
+    Content {
+        /// The path.
+        path: String,
+    },
     /// The token is empty, or a header cannot carry it. A token has one line of visible ASCII characters.
     #[error("a token is one line of visible ASCII characters without spaces")]
     Form,
@@ -51,9 +57,12 @@ impl Token {
     /// # Errors
     /// Fails if the file cannot be read or does not hold a token.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, TokenError> {
-        let path = path.as_ref();
-        let read = std::fs::read_to_string(path);
-        Self::new(read.map_err(|error| TokenError::File { path: path.display().to_string(), error })?)
+        let read = std::fs::read_to_string(&path);
+        let path = path.as_ref().display().to_string();
+        match read {
+            Ok(text) => Self::new(text).map_err(|_| TokenError::Content { path }),
+            Err(error) => Err(TokenError::File { path, error }),
+        }
     }
 
     /// Returns `true` if a client sent the token.
@@ -123,5 +132,8 @@ mod tests {
             assert!(Token::new(text).is_err(), "{text:?}");
         }
         assert_eq!(format!("{:?}", Token::new("s3cret").unwrap()), "Token(..)");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = Token::from_file(file.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("the token file {} must hold", file.path().display())), "{error}");
     }
 }

@@ -30,8 +30,8 @@ impl Service {
         request: CronCreate,
     ) -> Result<Value, Failure> {
         let now = self.now_ms();
-        self.check_webhook(request.run.kwargs.webhook.as_deref())?;
         let assistant = self.assistant_row(scope, &request.run.assistant).await?;
+        self.check_request(scope, &request.run).await?;
         let thread = match thread {
             Some(thread) => Some(self.thread_row(scope, thread).await?.id),
             None => None,
@@ -82,10 +82,12 @@ impl Service {
     ) -> Result<Value, Failure> {
         let mut row = self.cron_row(scope, id).await?;
         let now = self.now_ms();
-        self.check_webhook(patch.webhook.as_deref())?;
-        let mut request: Map<String, Value> = row.payload.decode().unwrap_or_default();
-        request.extend(patch.payload);
-        row.payload = payload(&request);
+        if !patch.payload.is_empty() {
+            let mut request: Map<String, Value> = row.payload.decode().unwrap_or_default();
+            request.extend(patch.payload);
+            row.payload = payload(&request);
+            self.check_request(scope, &run_of(&row, request)?).await?;
+        }
         row.schedule = patch.schedule.unwrap_or(row.schedule);
         row.timezone = patch.timezone.or(row.timezone);
         row.end_ms = patch.end_time.as_deref().map(time).transpose()?.or(row.end_ms);
@@ -147,15 +149,19 @@ impl Service {
     }
 
     async fn start_scheduled(&self, row: &CronRow) -> Result<(), Failure> {
-        let mut request: Map<String, Value> = row.payload.decode().unwrap_or_default();
-        request.insert("assistant_id".to_owned(), row.assistant.clone().into());
-        let mut request = RunCreate::read(&request.into())?;
+        let mut request = run_of(row, row.payload.decode().unwrap_or_default())?;
         request.kwargs.config.configurable.insert("cron_id".to_owned(), row.id.clone().into());
         request.keeps_thread = row.keeps_thread;
         // The runs of a schedule belong to the client that created it.
         let scope = Scope { stamp: row.metadata.clone(), ..Scope::default() };
         self.create_run(&scope, row.thread.as_ref().map(|thread| thread.as_str()), request).await.map(drop)
     }
+}
+
+/// Reads the request of a schedule's runs.
+fn run_of(row: &CronRow, mut request: Map<String, Value>) -> Result<RunCreate, Failure> {
+    request.insert("assistant_id".to_owned(), row.assistant.clone().into());
+    RunCreate::read(&request.into())
 }
 
 fn payload(request: &Map<String, Value>) -> Json {

@@ -49,14 +49,8 @@ impl Service {
             let detail = "too many runs wait; try again later";
             return Err(Failure { retry_after: Some(5), ..Failure::new(429, detail) });
         }
-        self.check_webhook(request.kwargs.webhook.as_deref())?;
+        let (assistant, graph) = self.check_request(scope, &request).await?;
         let missing = |failure: Failure| failure.if_missing(MISSING);
-        let assistant = self.assistant_row(scope, &request.assistant).await.map_err(missing)?;
-        let graph = self.graph(assistant.graph.as_str())?;
-        check_nodes(graph, &request.kwargs)?;
-        if let Action::Input(input) = request.kwargs.action() {
-            graph.check_input(&values::incoming(input, &graph.description().schema, ""))?;
-        }
         let row = self.thread_for(scope, thread, &request).await.map_err(missing)?;
         if let Some(other) = row.graph.as_ref().filter(|other| *other != graph.name()) {
             let detail =
@@ -84,8 +78,26 @@ impl Service {
         }
     }
 
+    /// Checks the part of a request that depends on no thread. Returns the assistant and its graph.
+    pub(crate) async fn check_request<'s>(
+        &'s self,
+        scope: &Scope,
+        request: &RunCreate,
+    ) -> Result<(AssistantRow, &'s AnyGraph), Failure> {
+        let kwargs = &request.kwargs;
+        self.check_webhook(kwargs.webhook.as_deref())?;
+        let assistant = self.assistant_row(scope, &request.assistant).await;
+        let assistant = assistant.map_err(|failure| failure.if_missing(MISSING))?;
+        let graph = self.graph(assistant.graph.as_str())?;
+        check_nodes(graph, kwargs)?;
+        if let Action::Input(input) = kwargs.action() {
+            graph.check_input(&values::incoming(input, &graph.description().schema, ""))?;
+        }
+        Ok((assistant, graph))
+    }
+
     /// Checks that the server may call the webhook of a request.
-    pub(crate) fn check_webhook(&self, address: Option<&str>) -> Result<(), Failure> {
+    fn check_webhook(&self, address: Option<&str>) -> Result<(), Failure> {
         address.map_or(Ok(()), |address| self.0.options.webhooks.check(address))
     }
 
@@ -175,7 +187,9 @@ impl Service {
         asked: Option<Vec<String>>,
     ) -> RunRow {
         let now = self.now_ms();
-        let delay = std::time::Duration::try_from_secs_f64(request.after_seconds).unwrap_or_default();
+        // A time that no clock reaches never comes.
+        let delay =
+            std::time::Duration::try_from_secs_f64(request.after_seconds).unwrap_or(std::time::Duration::MAX);
         let mut kwargs = configured(request.kwargs, assistant);
         kwargs.temporary = thread.expiry.is_some_and(|expiry| expiry.minutes <= TEMPORARY);
         let calls = kwargs.webhook.is_some().then(Calls::default);

@@ -144,7 +144,7 @@ impl Service {
             stored = Some(match update.as_node.as_deref() {
                 Some(END) => {
                     if !values.is_empty() {
-                        thread.edit(read(values)).await?;
+                        edit(thread, read(values)).await?;
                     }
                     thread.discard_pending().await?
                 }
@@ -158,10 +158,7 @@ impl Service {
                     }
                     edit_as(thread, node, outcome).await?
                 }
-                None => match thread.edit(read(values)).await {
-                    Err(ThreadError::NeverRan(_)) => input(thread, read(values)).await?,
-                    stored => stored?,
-                },
+                None => edit(thread, read(values)).await?,
             });
         }
         stored.ok_or_else(|| Failure::bad_request("the update changes nothing"))
@@ -210,6 +207,14 @@ async fn next_of(
         successors.note(&summary);
     }
     Ok(successors.of(id))
+}
+
+/// Edits a thread. The first edit of a thread is its input.
+async fn edit(thread: &Thread<AnyState>, update: Value) -> Result<CheckpointId, Failure> {
+    match thread.edit(update.clone()).await {
+        Err(ThreadError::NeverRan(_)) => Ok(input(thread, update).await?),
+        stored => Ok(stored?),
+    }
 }
 
 /// Edits a thread as a node. The tasks that follow from it replace those that were next.

@@ -35,10 +35,20 @@ impl Service {
         let row = self.new_row(scope, &id, request.metadata, request.ttl);
         let (row, is_new) = self.0.records.insert_thread(row).await?;
         if !is_new {
-            return Err(exists(&id));
+            // Another request has created it meanwhile.
+            return match request.returns_existing && scope.admits(&row.metadata) {
+                true => self.shown_thread(&row, false).await,
+                false => Err(exists(&id)),
+            };
         }
-        if !request.supersteps.is_empty() {
-            self.store_supersteps(&row, &request.supersteps).await?;
+        if !request.supersteps.is_empty()
+            && let Err(failure) = self.store_supersteps(&row, &request.supersteps).await
+        {
+            // The client may repeat the request with the same id.
+            if let Err(failure) = self.remove(&row).await {
+                tracing::warn!(%failure, thread = %row.id, "a thread without its supersteps was not removed");
+            }
+            return Err(failure);
         }
         let row = self.thread_row(scope, &id).await?;
         self.shown_thread(&row, false).await

@@ -6,7 +6,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use superstep_core::checkpoint::{Page, Scan, ThreadScan};
-use superstep_core::records::{ExpiryStrategy, ThreadChange};
+use superstep_core::id::ThreadId;
+use superstep_core::records::{ExpiryStrategy, RunQuery, ThreadChange, ThreadRow};
+use superstep_core::run::AnyGraph;
 use tokio::task::JoinHandle;
 
 use super::{Scope, Service};
@@ -98,22 +100,32 @@ impl Service {
 
     async fn ticks(&self) {
         let mut interval = tokio::time::interval(TICK);
-        let mut count = 0_u32;
+        let (mut count, mut answered) = (0_u32, Vec::new());
         loop {
             interval.tick().await;
-            if let Err(failure) = self.tick(count.is_multiple_of(SWEEP)).await {
+            if let Err(failure) = self.tick(count.is_multiple_of(SWEEP), &mut answered).await {
                 tracing::warn!(%failure, "the upkeep of the server failed; it is tried again");
             }
             count = count.wrapping_add(1);
         }
     }
 
-    /// Answers questions whose deadlines have passed, and continues their threads. `sweeps` also removes what has
-    /// expired.
-    async fn tick(&self, sweeps: bool) -> Result<(), Failure> {
+    /// Answers questions whose deadlines have passed, and continues their threads. `answered` has those that could not be
+    /// continued yet. `sweeps` also removes what has expired.
+    async fn tick<'s>(
+        &'s self,
+        sweeps: bool,
+        answered: &mut Vec<(ThreadId, &'s AnyGraph)>,
+    ) -> Result<(), Failure> {
         for graph in self.0.graphs.iter() {
-            for (thread, _) in graph.tick().await? {
-                self.continued(thread.as_str(), graph.name().as_str()).await?;
+            answered.extend(graph.tick().await?.into_iter().map(|(thread, _)| (thread, graph)));
+        }
+        for (thread, graph) in std::mem::take(answered) {
+            let Err(failure) = self.continued(&thread, graph).await else { continue };
+            tracing::warn!(%failure, %thread, "a thread cannot be continued after a deadline of its question");
+            // Its question is answered: no later tick of the graph returns the thread.
+            if failure.status == 429 || failure.status >= 500 {
+                answered.push((thread, graph));
             }
         }
         self.start_due().await?;
@@ -126,29 +138,46 @@ impl Service {
         Ok(())
     }
 
-    /// Creates a run that continues a thread.
-    async fn continued(&self, thread: &str, graph: &str) -> Result<(), Failure> {
-        let request =
-            RunCreate::read(&serde_json::json!({ "assistant_id": graph, "multitask_strategy": "enqueue" }))?;
-        self.create_run(&Scope::default(), Some(thread), request).await.map(drop)
+    /// Creates a run that continues a thread, with the assistant of its last run.
+    async fn continued(&self, thread: &ThreadId, graph: &AnyGraph) -> Result<(), Failure> {
+        let query = RunQuery { thread: Some(thread.clone()), statuses: Vec::new(), offset: 0, limit: 1 };
+        let last = self.0.records.runs(&query).await?.rows.pop().map(|run| run.assistant);
+        let known = match &last {
+            Some(id) => self.current_assistant(id).await?.filter(|row| row.graph == *graph.name()),
+            None => None,
+        };
+        let assistant = known.map_or_else(|| graph.name().to_string(), |row| row.id);
+        let request = RunCreate::read(
+            &serde_json::json!({ "assistant_id": assistant, "multitask_strategy": "enqueue" }),
+        )?;
+        self.create_run(&Scope::default(), Some(thread.as_str()), request).await.map(drop)
     }
 
     /// Removes threads whose time has come.
     async fn sweep(&self) -> Result<(), Failure> {
         let now = self.now_ms();
         for row in self.0.records.sweep(now, THREADS).await? {
-            match row.expiry.map(|expiry| expiry.strategy) {
-                Some(ExpiryStrategy::KeepLatest) => {
-                    let change = ThreadChange { expiry: Some(None), ..ThreadChange::default() };
-                    if let Err(failure) = self.keep_latest(std::slice::from_ref(&row)).await {
-                        tracing::warn!(%failure, thread = %row.id, "an expired thread keeps its checkpoints");
-                    }
-                    self.0.records.change_thread(&row.id, change, now).await?;
-                }
-                _ => self.remove(&row).await?,
+            // The thread may be of a graph that another process serves.
+            if let Err(failure) = self.expired(&row, now).await {
+                tracing::warn!(%failure, thread = %row.id, "an expired thread could not be removed");
             }
         }
         Ok(())
+    }
+
+    /// Deletes a thread whose time has come, or all of its checkpoints but the latest.
+    async fn expired(&self, row: &ThreadRow, now: u64) -> Result<(), Failure> {
+        match row.expiry.map(|expiry| expiry.strategy) {
+            Some(ExpiryStrategy::KeepLatest) => {
+                let change = ThreadChange { expiry: Some(None), ..ThreadChange::default() };
+                if let Err(failure) = self.keep_latest(std::slice::from_ref(row)).await {
+                    tracing::warn!(%failure, thread = %row.id, "an expired thread keeps its checkpoints");
+                }
+                self.0.records.change_thread(&row.id, change, now).await?;
+                Ok(())
+            }
+            _ => self.remove(row).await,
+        }
     }
 
     /// Stores rows of the threads that programs began without a server.

@@ -259,7 +259,7 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             "/threads/fresh/runs",
             run(json!({ "config": { "configurable": 3 } })),
             422,
-            "config.configurable: expected an object, found a number",
+            "config.configurable: expected an object, found 3",
         ),
         ("POST", "/threads/search", json!({ "limit": 1001 }), 422, "limit: 1001 is not from 1 to 1000"),
         ("GET", "/threads/asks/runs?limit=x", Value::Null, 422, "limit: \"x\" is not a whole number from 0"),

@@ -214,3 +214,12 @@ async fn clients_of_different_owners_do_not_see_each_others_threads() {
     let assistants = super::body(sent("POST", "/assistants/search", "bob", json!({})).await).await;
     assert_eq!(assistants[0]["graph_id"], "stories", "all clients have the default assistants");
 }
+
+#[tokio::test]
+async fn a_batch_with_a_run_that_is_refused_starts_none() {
+    let client = Client::new().await;
+    let run = |assistant: &str| json!({ "assistant_id": assistant, "input": { "topic": "trees" } });
+    let batch = json!([run("stories"), run("nope")]);
+    assert_eq!(client.send("POST", "/runs/batch", batch).await.status, 404);
+    assert_eq!(client.send("POST", "/threads/count", json!({})).await.json(), json!(0));
+}

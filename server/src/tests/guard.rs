@@ -132,6 +132,14 @@ async fn wildcards_are_rejected_at_the_start() {
     }
 }
 
+#[tokio::test]
+async fn texts_that_are_no_hosts_or_origins_are_rejected_at_the_start() {
+    let host = server().allow_host("https://app.example").router();
+    assert!(matches!(host, Err(ServeError::Host { .. })));
+    let origin = server().allow_origin("app.example").router();
+    assert!(matches!(origin, Err(ServeError::Origin { .. })));
+}
+
 /// Authenticates each client by its key, and forbids to delete threads.
 pub(super) struct Users;
 

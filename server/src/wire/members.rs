@@ -124,7 +124,7 @@ impl<'b> Members<'b> {
         read: impl Fn(&'b Value) -> Option<T>,
     ) -> Result<Option<T>, Failure> {
         let Some(value) = self.any(name) else { return Ok(None) };
-        let wrong = || self.invalid(name, &format!("expected {expected}, found {}", kind(value)));
+        let wrong = || self.invalid(name, &format!("expected {expected}, found {}", found(value)));
         read(value).map(Some).ok_or_else(wrong)
     }
 
@@ -157,6 +157,14 @@ pub(crate) fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+/// Returns a number, or the kind of another value.
+fn found(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.to_string(),
+        other => kind(other).to_owned(),
+    }
+}
+
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -183,8 +191,11 @@ mod tests {
         let error = members.inner("config").unwrap().unwrap().texts("tags").unwrap_err();
         assert_eq!(
             (error.status, error.detail.as_str()),
-            (422, "config.tags: expected a list of strings, found a number")
+            (422, "config.tags: expected a list of strings, found 3")
         );
+        let negative = json!({ "limit": -1 });
+        let error = Members::of(&negative).unwrap().whole("limit").unwrap_err();
+        assert_eq!(error.detail, "limit: expected a whole number from 0, found -1");
         assert_eq!(members.required("graph_id").unwrap_err().detail, "\"graph_id\" is a required property");
         assert_eq!(Members::of(&json!([])).err().unwrap().status, 422);
     }

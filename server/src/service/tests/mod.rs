@@ -1,6 +1,7 @@
 //! Tests of the service with its workers and its log, on graphs whose nodes wait for the test.
 
 mod cancelling;
+mod deadlines;
 mod files;
 mod lost;
 mod others;

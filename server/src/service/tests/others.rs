@@ -107,7 +107,7 @@ async fn a_secret_of_the_input_is_in_no_answer_and_no_stored_event() {
 #[cfg(feature = "crons")]
 #[tokio::test(start_paused = true)]
 async fn a_schedule_starts_one_run_each_time_although_two_servers_look() {
-    use crate::wire::cron::{CronCreate, CronSearch};
+    use crate::wire::cron::{CronCreate, CronPatch, CronSearch};
     use superstep_core::records::RunQuery;
 
     let rig = Rig::new();
@@ -123,8 +123,13 @@ async fn a_schedule_starts_one_run_each_time_although_two_servers_look() {
     let search = CronSearch::read(&json!({})).unwrap();
     let (found, _) = services[1].search_crons(&scope(), search).await.unwrap();
     let id = found[0]["cron_id"].as_str().unwrap();
+    let misfit = CronPatch::read(&json!({ "input": { "word": "in" } })).unwrap();
+    assert_eq!(services[1].patch_cron(&scope(), id, misfit).await.unwrap_err().status, 422);
     services[1].delete_cron(&scope(), id).await.unwrap();
     assert_eq!(services[1].cron(&scope(), id).await.unwrap_err().status, 404);
-    let wrong = CronCreate::read(&json!({ "schedule": "nonsense", "assistant_id": "holds" })).unwrap();
-    assert_eq!(services[0].create_cron(&scope(), None, wrong).await.unwrap_err().status, 422);
+    for (schedule, input) in [("nonsense", json!({})), ("* * * * *", json!({ "word": "in" }))] {
+        let wrong = json!({ "schedule": schedule, "assistant_id": "holds", "input": input });
+        let wrong = CronCreate::read(&wrong).unwrap();
+        assert_eq!(services[0].create_cron(&scope(), None, wrong).await.unwrap_err().status, 422);
+    }
 }

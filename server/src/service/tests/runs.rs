@@ -240,6 +240,16 @@ async fn a_delayed_run_waits_for_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_whose_time_no_clock_reaches_waits() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let thread = service.test_thread().await;
+    let run = service.test_run(&thread, with(holds(), "after_seconds", json!(1e300))).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(service.0.records.run(&run.id).await.unwrap().unwrap().status, RunStatus::Pending);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_without_a_thread_has_a_temporary_one() {
     let rig = Rig::new();
     let service = rig.service();

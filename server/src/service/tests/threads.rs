@@ -1,4 +1,5 @@
 use superstep_core::checkpoint::CheckpointerExt;
+use superstep_core::records::{Expiry, ExpiryStrategy, ThreadRow};
 
 use super::*;
 use crate::wire::thread::{ThreadPatch, ThreadSearch};
@@ -137,4 +138,52 @@ async fn a_thread_begins_with_given_supersteps() {
     let thread = service.create_thread(&scope(), ThreadCreate::read(&body).unwrap()).await.unwrap();
     let state = service.test_state(thread["thread_id"].as_str().unwrap()).await;
     assert_eq!((&state["values"]["words"], &state["next"]), (&json!(["in", "one"]), &json!(["hold"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_whose_supersteps_do_not_fit_is_not_kept() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let body = |word: Value| {
+        let updates = json!([{ "values": { "words": word }, "as_node": "__input__" }]);
+        let metadata = json!({ "graph_id": "holds" });
+        let body = json!({ "thread_id": "t", "metadata": metadata, "supersteps": [{ "updates": updates }] });
+        ThreadCreate::read(&body).unwrap()
+    };
+    assert_eq!(service.create_thread(&scope(), body(json!(3))).await.unwrap_err().status, 422);
+    assert_eq!(service.thread(&scope(), "t", false).await.unwrap_err().status, 404);
+    service.create_thread(&scope(), body(json!(["in"]))).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_edit_of_a_thread_may_end_its_work() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let thread = json!({ "thread_id": "t", "metadata": { "graph_id": "holds" } });
+    service.create_thread(&scope(), ThreadCreate::read(&thread).unwrap()).await.unwrap();
+    let update = json!({ "values": { "words": ["moved"] }, "as_node": "__end__" });
+    service.update_state(&scope(), "t", StateUpdate::read(&update).unwrap()).await.unwrap();
+    let state = service.test_state("t").await;
+    assert_eq!((&state["values"]["words"], &state["next"]), (&json!(["moved"]), &json!([])));
+    assert_eq!(service.thread(&scope(), "t", false).await.unwrap()["status"], "idle");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_thread_of_a_graph_that_is_not_served_does_not_keep_others() {
+    let rig = Rig::new();
+    let service = rig.stopped();
+    for (id, graph) in [("gone", "gone"), ("mine", "holds")] {
+        let row = service.new_row(&scope(), id, serde_json::Map::new(), None);
+        let expiry = Some(Expiry::new(0.0, ExpiryStrategy::Delete, service.now_ms()));
+        service
+            .0
+            .records
+            .insert_thread(ThreadRow { graph: Some(graph.into()), expiry, ..row })
+            .await
+            .unwrap();
+    }
+    service.start();
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    assert_eq!(service.0.records.thread(&"mine".into()).await.unwrap(), None);
+    assert!(service.0.records.thread(&"gone".into()).await.unwrap().is_some());
 }

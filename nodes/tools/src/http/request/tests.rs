@@ -125,7 +125,7 @@ async fn a_name_that_stands_for_this_machine_is_not_asked() {
     let answer = call(HttpRequest::new(), json!({ "url": url })).await;
     assert_eq!(
         said(&answer),
-        "the tool `http_request` failed: `localhost`: `localhost` is not on the public internet, and only what is may be asked"
+        "the tool `http_request` failed: `localhost`: `localhost` is not on the public internet, and other hosts are not allowed"
     );
     assert!(server.asked().is_empty());
     let tool = HttpRequest::new().allow_internal("localhost").unwrap();
