@@ -66,6 +66,9 @@ pub enum CommandLineError {
         "the variable {TOKEN} must hold one line of visible ASCII characters without spaces; unset it to need no token"
     )]
     Variable,
+    /// The program decides itself which clients it admits: see [`Server::auth`].
+    #[error("this program decides itself which clients it admits: omit --token-file")]
+    Auth,
     /// The signals of the process cannot be received.
     #[error("the signals of the process cannot be received: {0}")]
     Signals(#[source] io::Error),
@@ -133,7 +136,10 @@ impl Server {
     pub async fn run_with(mut self, options: ServeOptions) -> Result<Stopped, CommandLineError> {
         let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace } = options;
         let token = match (token_file, std::env::var(TOKEN)) {
+            (Some(_), _) if self.auth.is_some() => return Err(CommandLineError::Auth),
             (Some(path), _) => Some(Token::from_file(path)?),
+            // The program's own rules may admit less than the holder of a token.
+            (None, _) if self.auth.is_some() => None,
             (None, Ok(token)) => Some(Token::new(token).map_err(|_| CommandLineError::Variable)?),
             (None, Err(std::env::VarError::NotPresent)) => None,
             (None, Err(std::env::VarError::NotUnicode(_))) => return Err(CommandLineError::Variable),

@@ -79,7 +79,7 @@ pub struct Server {
     hosts: Hosts,
     /// The error of the first host or origin that cannot be allowed.
     refused: Option<ServeError>,
-    auth: Option<Arc<dyn Auth>>,
+    pub(crate) auth: Option<Arc<dyn Auth>>,
     is_insecure: bool,
     pub(crate) is_read_only: bool,
     limits: Limits,
@@ -155,7 +155,7 @@ fn hint(error: &std::io::Error) -> &'static str {
 
 impl Server {
     /// Admits the clients that this authenticates: those with a [`Token`](crate::Token), or as the program decides.
-    /// The last call wins.
+    /// The last call wins, and on a [command line](Self::run) it wins over a token of the environment.
     pub fn auth(self, auth: impl Auth) -> Self {
         Self { auth: Some(Arc::new(auth)), ..self }
     }

@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
+use clap::{Args, Command, FromArgMatches};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ use super::{body, error, listen, request, router, send, server};
 use crate::api::endpoints;
 use crate::counts::Counts;
 use crate::guard::{self, Everyone, Guard, Hosts, Limits, Streams};
-use crate::{Access, Action, Auth, AuthError, Filter, Identity, Resource, ServeError, Token};
+use crate::{Access, Action, Auth, AuthError, Filter, Identity, Resource, ServeError, ServeOptions, Token};
 
 /// Returns a request for each endpoint.
 fn requests() -> Vec<(String, axum::http::request::Builder)> {
@@ -37,6 +38,18 @@ fn requests() -> Vec<(String, axum::http::request::Builder)> {
 
 fn with_token() -> Router {
     router(server().auth(Token::new("s3cret").unwrap()))
+}
+
+#[tokio::test]
+async fn a_token_file_does_not_replace_the_rules_of_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "another").unwrap();
+    let command = ServeOptions::augment_args(Command::new("serve").no_binary_name(true));
+    let matches = command.try_get_matches_from(["--token-file", file.to_str().unwrap(), "--port", "0"]);
+    let options = ServeOptions::from_arg_matches(&matches.unwrap()).unwrap();
+    let error = server().auth(Token::new("s3cret").unwrap()).run_with(options).await.unwrap_err();
+    assert_eq!(error.to_string(), "this program decides itself which clients it admits: omit --token-file");
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     };
     let hold = tokio::select! {
         hold = held => hold,
-        lost = watched.watch(None) => match lost? {},
+        lost = watched.watch(None) => match lost {},
     };
     let (hold, numbers) = match hold {
         Ok(held) => held,
@@ -96,7 +96,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let pump = tokio::spawn(pump(log, received));
     let ended = tokio::select! {
         ended = driven.outcome(request, events) => ended,
-        lost = watched.watch(Some(&hold)) => match lost? {},
+        lost = watched.watch(Some(&hold)) => match lost {},
     };
     let (mut log, report) = match pump.await {
         Ok(pumped) => pumped?,
@@ -158,7 +158,7 @@ struct Watched<'w> {
 
 impl Watched<'_> {
     /// Extends the claim and the lease, and reads requests to cancel the run.
-    async fn watch(&self, hold: Option<&Hold>) -> Result<Infallible, StoreError> {
+    async fn watch(&self, hold: Option<&Hold>) -> Infallible {
         let Worker { records, options, .. } = self.worker;
         let mut beats = tokio::time::interval(options.lease / 3);
         let mut requests = tokio::time::interval(REQUESTS);
