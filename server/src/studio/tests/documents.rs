@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Page, printed, written};
+use super::{Page, Pairs, printed, written};
 use crate::studio::read::READS;
 use crate::studio::routes::routes;
 use crate::wire::query::Query;
@@ -17,7 +17,7 @@ async fn every_route_that_reads_gives_the_document_of_its_verb() {
     let log = printed(&["log", path, "rust"]);
     let id = log["checkpoints"][1]["id"].as_str().unwrap();
     // The route, its query, and the same as words of the command line.
-    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
+    let cases: &[(&str, Pairs<'_>, &[&str])] = &[
         ("threads", &[], &["threads", "FILE", "--tokens", "-n", "100"]),
         (
             "threads",

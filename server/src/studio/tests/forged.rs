@@ -6,7 +6,7 @@ use serde_json::json;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::run::ToAnyGraph;
 
-use super::{Page, TOKEN, essays, told, written};
+use super::{Page, Pairs, TOKEN, essays, told, written};
 
 /// A request with these headers, and the token unless they have one.
 fn forged(method: &str, path: &str, headers: &[(&str, &str)]) -> Request<Body> {
@@ -32,7 +32,7 @@ async fn forged_requests_are_refused() {
     let essays = essays(SqliteSaver::open(&file.path).await.unwrap());
     let (page, workers) = Page::lent(&[essays.to_any_graph()]);
     let (read, write) = ("/studio/api/threads", "/studio/api/cancel");
-    let cases: &[(&str, &str, &str, &[(&str, &str)], u16)] = &[
+    let cases: &[(&str, &str, &str, Pairs<'_>, u16)] = &[
         ("a foreign host", "GET", read, &[("host", "evil.example")], 403),
         ("a name that was bound to this machine", "GET", read, &[("host", "evil.example:2025")], 403),
         ("a host below localhost", "POST", write, &[("host", "localhost.evil.example:2025")], 403),

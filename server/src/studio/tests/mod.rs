@@ -34,6 +34,9 @@ use crate::service::{Service, ServiceOptions};
 
 const TOKEN: &str = "s3cret";
 
+/// Names with values: the parameters of a query, or headers.
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Essay {
     topic: String,
@@ -157,13 +160,13 @@ impl Page {
     }
 
     /// Asks a route that reads, whose query has these parameters.
-    async fn get(&self, route: &str, query: &[(&str, &str)]) -> (u16, Value) {
+    async fn get(&self, route: &str, query: Pairs<'_>) -> (u16, Value) {
         let request = request("GET", &address(route, query)).body(Body::empty()).unwrap();
         told(self.send(request).await).await
     }
 
     /// Returns a document.
-    async fn read(&self, route: &str, query: &[(&str, &str)]) -> Value {
+    async fn read(&self, route: &str, query: Pairs<'_>) -> Value {
         let (status, document) = self.get(route, query).await;
         assert_eq!(status, 200, "{route} {query:?}: {document}");
         document
@@ -176,7 +179,7 @@ impl Page {
     }
 }
 
-fn address(route: &str, query: &[(&str, &str)]) -> String {
+fn address(route: &str, query: Pairs<'_>) -> String {
     let coded = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
     let query = query.iter().map(|(name, value)| format!("{name}={}", coded(value)));
     format!("/studio/api/{route}?{}", query.collect::<Vec<_>>().join("&"))
