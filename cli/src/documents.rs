@@ -180,7 +180,9 @@ impl Documents {
 impl Refusal {
     fn of_usage(usage: clap::Error) -> Self {
         let Unanswered { text, .. } = usage.into();
-        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        // The rest is about command lines.
+        let text = text.split("\n\nUsage: ").next().unwrap_or(text).trim_end().to_owned();
         Self { kind: RefusalKind::Unusable, text }
     }
 }

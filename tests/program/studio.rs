@@ -45,6 +45,17 @@ impl Studio {
         Self { child, said: serde_json::from_str(&line).unwrap() }
     }
 
+    /// Serves a file to other clients, too.
+    fn served(file: &str) -> Self {
+        let mut command = superstep(&["serve", file, "--port", "0", "--studio"]);
+        command.env_remove("SUPERSTEP_TOKEN");
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let lines: Vec<String> = lines.take(2).map(Result::unwrap).collect();
+        let address = lines[1].strip_prefix("The studio is at ").unwrap();
+        Self { child, said: serde_json::json!({ "file": file, "address": address }) }
+    }
+
     /// Returns the response of a route, whose status is 200.
     fn get(&self, path: &str) -> String {
         let page = self.said["address"].as_str().unwrap().strip_prefix("http://").unwrap();
@@ -108,6 +119,19 @@ async fn the_page_is_in_the_binary_and_ctrl_c_ends_it_at_once() {
     assert_ne!(second.said["address"], studio.said["address"]);
     second.end();
     studio.end();
+}
+
+#[tokio::test]
+async fn a_file_that_is_served_has_a_studio_that_only_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(&folder).await;
+    let before = std::fs::read(&file).unwrap();
+    let studio = Studio::served(&file);
+    let session = studio.document("/studio/api/session");
+    assert_eq!((&session["program"], &session["file"]), (&Value::from(false), &Value::from(&*file)));
+    assert_eq!(studio.document("/studio/api/threads")["total"], 1);
+    studio.end();
+    assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
 /// Returns the error of a studio that does not begin.

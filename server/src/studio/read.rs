@@ -45,13 +45,15 @@ pub(super) enum Param {
     Text(&'static str),
     /// An option with a whole number up to the most.
     Number(&'static str, u64),
+    /// The same, without which the verb would give another document.
+    Needed(&'static str, u64),
     /// The number of rows to leave out, unless the rows around a checkpoint are asked for.
     Skip,
     /// The number of rows, and its default.
     Count(u64),
 }
 
-use Param::{Argument, Count, Flag, MaybeArgument, Number, Skip, Text};
+use Param::{Argument, Count, Flag, MaybeArgument, Needed, Number, Skip, Text};
 
 /// The routes that read.
 pub(super) const READS: &[Read] = &[
@@ -129,7 +131,7 @@ pub(super) const READS: &[Read] = &[
         path: "strip",
         verb: "log",
         always: &[],
-        params: &[("thread", Argument), ("width", Number("--strip", 10_000))],
+        params: &[("thread", Argument), ("width", Needed("--strip", 10_000))],
     },
     Read {
         path: "test",
@@ -165,13 +167,15 @@ impl Read {
         for (name, param) in self.params {
             let text = query.text(name);
             match (param, text) {
-                (Argument, None) => return Err(Failure::invalid(format!("{name}: it is missing"))),
+                (Argument | Needed(..), None) => {
+                    return Err(Failure::invalid(format!("{name}: it is missing")));
+                }
                 (Argument | MaybeArgument, Some(text)) => words.arguments.push(text.to_owned()),
                 (Text(option), Some(text)) => words.options.push(format!("{option}={text}")),
                 (Flag(option), _) if query.flag(name)?.unwrap_or(false) => {
                     words.options.push((*option).to_owned());
                 }
-                (Number(option, most), Some(_)) => {
+                (Number(option, most) | Needed(option, most), Some(_)) => {
                     let number = whole(query, name, *most)?;
                     words.options.push(format!("{option}={number}"));
                 }
