@@ -7,6 +7,7 @@ import { fragmentOf, tokenOf, viewOf } from "./model/address";
 import { actionOf } from "./model/keys";
 import { Studio } from "./model/studio";
 import { SharedContext } from "./view/context";
+import { loadLater } from "./view/panes/loaded";
 import { Shell } from "./view/shell";
 import { preparedTheme, switchTheme } from "./view/theme";
 import { Client } from "./wire/client";
@@ -30,6 +31,22 @@ function isField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button", "submit"].includes(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
+}
+
+/** The frames for which a pane may read what it needs, until its place for the focus must be there. */
+const FRAMES = 60;
+
+/** Focuses the place that the pane names, once it is drawn; instead of a field for text the pane, unless `intoField`. */
+function focusPane(intoField: boolean, frames: number): void {
+  const before = document.activeElement;
+  requestAnimationFrame(() => {
+    const place = document.querySelector<HTMLElement>("#pane [data-focus]");
+    const pane = document.getElementById("pane");
+    // The focus may have been moved meanwhile.
+    if (document.activeElement !== before && document.activeElement !== document.body) return;
+    (isField(place) && !intoField ? pane : (place ?? pane))?.focus();
+    if (place === null && frames > 1) focusPane(intoField, frames - 1);
+  });
 }
 
 function start(): void {
@@ -64,7 +81,14 @@ function start(): void {
     leaveField: () => {
       if (isField(document.activeElement) && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
-    openInbox: () => document.getElementById("inbox")?.focus(),
+    isInPane: () => document.activeElement?.closest("#pane") != null,
+    focusPane: (intoField) => focusPane(intoField, FRAMES),
+    openInbox: () => {
+      const inbox = document.getElementById("inbox");
+      if (inbox === null) return studio.announcer.say("No question is open.");
+      if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
+      inbox.focus();
+    },
   };
   const follow = () => studio.followHistory();
   addEventListener("popstate", follow);
@@ -86,6 +110,8 @@ function start(): void {
     root,
   );
   studio.start();
+  // Only after the first frame, as it needs none of the other panes.
+  requestAnimationFrame(() => setTimeout(() => void loadLater()));
 }
 
 start();

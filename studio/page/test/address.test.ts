@@ -38,6 +38,10 @@ test("another thread keeps the filters and the pane, and not the place within th
   assert.equal(fragmentOf(atThread(view, "b")), "#/t/b?status=failed&marked=2&pane=diff");
 });
 
+test("half of a character does not break an address", () => {
+  assert.equal(fragmentOf({ ...FIRST_VIEW, thread: "a\ud800", front: "timeline" }), "#/t/a%EF%BF%BD");
+});
+
 test("the token is taken out of the first address", () => {
   assert.deepEqual(tokenOf("#token=a%2Bb"), { token: "a+b", rest: "" });
   assert.deepEqual(tokenOf("#token=ab&/t/rust"), { token: "ab", rest: "#/t/rust" });

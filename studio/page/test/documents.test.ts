@@ -52,11 +52,14 @@ test("a lost connection leaves what is shown", async () => {
   await settled();
   answers.fail = true;
   await documents.refresh();
-  assert.equal(shown.held.value.value, 1);
-  assert.equal(shown.held.value.failure?.text, "gone");
+  assert.deepEqual(shown.held.value, { value: 1, failure: null, loading: false });
+  const other = documents.watch(request("show"));
+  await settled();
+  assert.equal(other.held.value.failure?.text, "gone");
   answers.fail = false;
   await documents.refresh();
-  assert.deepEqual(shown.held.value, { value: 3, failure: null, loading: false });
+  assert.deepEqual(shown.held.value, { value: 4, failure: null, loading: false });
+  assert.deepEqual(other.held.value, { value: 5, failure: null, loading: false });
 });
 
 test("documents of the past do not pile up", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { executionTo, pairName } from "../src/model/execution";
+import { averageOf, executionTo, pairName } from "../src/model/execution";
 import { arrows } from "../src/model/topology";
 import type { Row } from "../src/wire/documents";
 import { graph } from "../src/wire/graph";
@@ -18,7 +18,8 @@ const DOCUMENT = `{"name": "essay", "nodes": [
   "joins": [{"sources": ["look", "plan"], "target": "write"}],
   "drawing": {"width": 1, "height": 1, "nodes": [
     {"layer": 0, "x": 0, "y": 0, "width": 1, "height": 1, "inner": {"width": 1, "height": 1, "nodes": [], "edges": []}}],
-    "edges": [{"from": 0, "to": 2, "back": false, "points": [[0, 0], [1, 1]]}]}}`;
+    "edges": [{"from": 0, "to": 2, "back": false, "points": [[0, 0], [1, 1]]}]},
+  "runs": [{"path": ["look", "__start__"], "runs": 2}]}`;
 
 test("edges come in the order of the drawing, with their conditions", () => {
   const read = graph(parse(DOCUMENT), "");
@@ -59,11 +60,12 @@ test("the executed path follows the branch of the selected step", () => {
     row("b", "a", ["plan"], ["look", "look"]),
     row("a", null, ["__start__"], ["plan"]),
   ];
-  const { nodes, pairs, latestPairs, isPart } = executionTo(rows[1] ?? null, rows);
+  const execution = executionTo(rows[1] ?? null, rows);
+  const { nodes, pairs, latestPairs } = execution;
   assert.deepEqual([...nodes].map(([name, { runs, took_ms }]) => `${name} ${runs} ${took_ms}`), ["write 1 10", "look 2 10", "plan 1 10", "__start__ 1 10"]);
   assert.deepEqual([...pairs].sort(), [pairName("__start__", "plan"), pairName("look", "write"), pairName("plan", "look"), pairName("write", "__end__")].sort());
   assert.deepEqual([...latestPairs], [pairName("look", "write"), pairName("write", "__end__")]);
-  assert.equal(isPart, false);
-  assert.equal(executionTo(rows[2] ?? null, rows.slice(0, 4)).isPart, true);
+  assert.equal(averageOf(execution, "look"), 10);
+  assert.equal(averageOf(execution, "other"), null);
   assert.equal(executionTo(null, rows).nodes.size, 0);
 });

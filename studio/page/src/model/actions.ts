@@ -2,10 +2,12 @@
 
 import type { Row } from "../wire/documents";
 import { type Column, PANES, type PaneName, type Parameter, type View, fragmentOf, withParameters } from "./address";
+import { judgementWords } from "./judging";
 import type { Action } from "./keys";
 import { moved, type Move } from "./moves";
 import type { Studio } from "./studio";
-import { shortId } from "./words";
+import { SIDES, SIDE_TITLES } from "./tree";
+import { shortId, shown } from "./words";
 
 /** What an action needs of the page besides the store. */
 export interface Surroundings {
@@ -17,13 +19,28 @@ export interface Surroundings {
   /** The address of a fragment. */
   address(fragment: string): string;
   leaveField(): void;
+  /** `true` if the focus is in the pane of the right side. */
+  isInPane(): boolean;
+  /** Moves the focus into that pane; into a field for text, where keys are letters, only if `intoField`. */
+  focusPane(intoField: boolean): void;
   openInbox(): void;
 }
+
+/** The panes in which a person writes or confirms first. */
+const FORMS: readonly PaneName[] = ["search", "edit", "fork", "answer", "run", "replay"];
 
 export function act(studio: Studio, action: Action, page: Surroundings): void {
   const view = studio.view.peek();
   const pane = PANES.find((name) => name === action);
-  if (pane !== undefined) return showPane(studio, pane);
+  if (pane !== undefined) {
+    const isShown = view.pane === pane && !view.hidden.includes("detail");
+    const isMeant = isShown || FORMS.includes(pane);
+    // The focus does not get lost with the former pane.
+    const moves = isMeant || page.isInPane();
+    showPane(studio, pane);
+    if (moves) page.focusPane(isMeant);
+    return;
+  }
   switch (action) {
     case "older":
     case "newer":
@@ -43,8 +60,6 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
       return setMark(studio, action);
     case "mark":
       return setMark(studio, "marked");
-    case "fork":
-      return showPane(studio, "edit");
     case "inbox":
       return page.openInbox();
     case "toggleThreads":
@@ -55,6 +70,10 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
       return toggle(studio, "detail");
     case "theme":
       return page.switchTheme();
+    case "side":
+      return switchSide(studio);
+    case "copyPath":
+      return void copyPath(studio, view, page);
     case "copyLink":
       return void copyLink(studio, view, page);
     case "help":
@@ -120,11 +139,40 @@ function setMark(studio: Studio, parameter: Parameter & ("good" | "bad" | "marke
   const id = view.checkpoint ?? studio.selectedRow.peek()?.id;
   if (id === undefined) return;
   const isSet = view.parameters[parameter] === id;
-  const next = withParameters(view, { [parameter]: isSet ? null : id });
+  const opposite = ({ good: "bad", bad: "good", marked: null } as const)[parameter];
+  // A step is good or bad, not both.
+  const isChanged = opposite !== null && view.parameters[opposite] === id;
+  const next = withParameters(view, { [parameter]: isSet ? null : id, ...(isChanged && { [opposite]: null }) });
   // The id of a step that is followed may change; its mark does not.
   studio.show(next, "replace");
   const what = parameter === "marked" ? "for a comparison" : `as ${parameter}`;
   studio.announcer.say(isSet ? `The mark ${what} is removed` : `${shortId(id)} is marked ${what}`);
+  if (parameter !== "marked" && !isSet) void judge(studio);
+}
+
+/** After a mark as good or bad: selects the step to judge next, or the first bad one. */
+async function judge(studio: Studio): Promise<void> {
+  const { good, bad } = studio.view.peek().parameters;
+  const judgement = await studio.judging.between(good, bad);
+  const { parameters } = studio.view.peek();
+  if (parameters.good !== good || parameters.bad !== bad) return;
+  if (judgement.is === "next" || judgement.is === "found") studio.select(judgement.step.id, "replace");
+  const words = judgementWords(judgement);
+  if (judgement.is !== "unmarked") studio.announcer.say(words);
+}
+
+function switchSide(studio: Studio): void {
+  const view = studio.view.peek();
+  const at = SIDES.findIndex((side) => side === view.parameters.side);
+  const next = SIDES[(Math.max(at, 0) + 1) % SIDES.length] ?? SIDES[0];
+  studio.show({ ...withParameters(view, { side: next === SIDES[0] ? null : next }), pane: "state" }, "replace");
+  studio.announcer.say(SIDE_TITLES[next]);
+}
+
+async function copyPath(studio: Studio, view: View, page: Surroundings): Promise<void> {
+  const { path } = view.parameters;
+  if (path === undefined) return studio.announcer.say("No value is selected. Select one in the state first.");
+  studio.announcer.say((await page.copy(path)) ? `The path ${shown(path)} is copied` : `The browser does not allow copying; the path is ${shown(path)}`);
 }
 
 async function copyLink(studio: Studio, view: View, page: Surroundings): Promise<void> {

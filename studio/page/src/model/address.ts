@@ -3,6 +3,7 @@
 export const PANES = [
   "state",
   "diff",
+  "tasks",
   "messages",
   "graph",
   "calls",
@@ -12,7 +13,9 @@ export const PANES = [
   "compare",
   "replay",
   "edit",
+  "fork",
   "answer",
+  "run",
   "export",
   "search",
 ] as const;
@@ -31,12 +34,18 @@ const PARAMETERS = [
   "graph",
   "text",
   "path",
+  "side",
   "node",
+  "call",
+  "other",
   "marked",
   "good",
   "bad",
   "is",
+  "linear",
+  "after",
   "find",
+  "within",
   "closed",
 ] as const;
 
@@ -69,7 +78,7 @@ export const FIRST_VIEW: View = {
 const READABLE = /%(?:5B|5D|3A|40|2C|24|2F|3D|3F|21|7E|28|29|2A|3B)/g;
 
 function readable(text: string, except: string): string {
-  return encodeURIComponent(text).replace(READABLE, (code) => {
+  return encodeURIComponent(text.toWellFormed()).replace(READABLE, (code) => {
     const letter = decodeURIComponent(code);
     return except.includes(letter) ? code : letter;
   });
@@ -150,7 +159,7 @@ export function withParameters(view: View, changes: { readonly [P in Parameter]?
 
 /** Returns the view of another thread. What belongs to the former thread is left out. */
 export function atThread(view: View, thread: string | null): View {
-  const kept = withParameters(view, { path: null, node: null, good: null, bad: null, is: null });
+  const kept = withParameters(view, { path: null, node: null, call: null, other: null, good: null, bad: null, is: null, linear: null, after: null });
   return { ...kept, thread, checkpoint: null, front: firstFront({ thread }) };
 }
 

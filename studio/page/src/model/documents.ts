@@ -2,8 +2,12 @@
 
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Failure, type Get, type Result, isAbort, queryText } from "../wire/client";
+import { shared } from "./share";
 
-/** A document, or its error, or neither until the first answer. A former document stays while it is read again. */
+/**
+ * A document, or its error, or neither until the first answer. A former document stays while it is read again, and also
+ * if the program cannot be reached: the connection bar says so.
+ */
 export interface Held<T> {
   readonly value: T | null;
   readonly failure: Failure | null;
@@ -91,11 +95,7 @@ export class Documents {
     entry.held.value = { ...entry.held.peek(), loading: true };
     try {
       const result = await this.fetch(entry.request, abort.signal);
-      const before = entry.held.peek().value;
-      entry.held.value = result.ok
-        ? { value: result.value, failure: null, loading: false }
-        : // A lost connection leaves what is shown; a refusal is about the document itself.
-          { value: result.failure.kind === "unreachable" ? before : null, failure: result.failure, loading: false };
+      entry.held.value = heldAfter(entry.held.peek().value, result);
     } catch (error) {
       if (!isAbort(error)) throw error;
       entry.stale = true;
@@ -116,6 +116,12 @@ export class Documents {
       if (kept > KEPT || (entry.stale && !entry.request.lasting)) this.entries.delete(name);
     }
   }
+}
+
+function heldAfter(before: unknown, result: Result<unknown>): Held<unknown> {
+  if (result.ok) return { value: shared(before, result.value), failure: null, loading: false };
+  if (before !== null && result.failure.kind === "unreachable") return { value: before, failure: null, loading: false };
+  return { value: null, failure: result.failure, loading: false };
 }
 
 function nameOf({ route, query }: Get<unknown>): string {

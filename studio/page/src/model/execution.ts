@@ -6,6 +6,8 @@ import type { Row } from "../wire/documents";
 export interface NodeRun {
   /** How often it ran. */
   runs: number;
+  /** The number of steps in which it ran, and their time. */
+  steps: number;
   took_ms: number;
   /** The latest checkpoint in whose step it ran. */
   readonly latest: Row;
@@ -18,15 +20,19 @@ export interface Execution {
   readonly pairs: ReadonlySet<string>;
   /** The pairs of the selected step. */
   readonly latestPairs: ReadonlySet<string>;
-  /** `true` if older rows have not been read, so the counts are lower than those of the whole branch. */
-  readonly isPart: boolean;
+}
+
+/** Returns the average milliseconds of the steps in which a node ran, as far as they are known. */
+export function averageOf({ nodes }: Execution, node: string): number | null {
+  const run = nodes.get(node);
+  return run === undefined ? null : run.took_ms / run.steps;
 }
 
 export function pairName(from: string, to: string): string {
   return JSON.stringify([from, to]);
 }
 
-/** Follows the parents of the selected row through the rows that have been read. */
+/** Follows the parents of the selected row, as far as their rows have been read. */
 export function executionTo(selected: Row | null, rows: readonly Row[]): Execution {
   const byId = new Map(rows.map((row) => [row.id, row]));
   const nodes = new Map<string, NodeRun>();
@@ -37,13 +43,15 @@ export function executionTo(selected: Row | null, rows: readonly Row[]): Executi
     const parent: Row | undefined = row.parent === undefined ? undefined : byId.get(row.parent);
     for (const node of row.ran) {
       const run = nodes.get(node);
-      if (run === undefined) nodes.set(node, { runs: 1, took_ms: 0, latest: row });
+      if (run === undefined) nodes.set(node, { runs: 1, steps: 0, took_ms: 0, latest: row });
       else run.runs += 1;
     }
     // Tasks of one step run at the same time, so each node counts its time once.
     for (const node of new Set(row.ran)) {
       const run = nodes.get(node);
-      if (run !== undefined) run.took_ms += row.took_ms ?? 0;
+      if (run === undefined) continue;
+      run.steps += 1;
+      run.took_ms += row.took_ms ?? 0;
     }
     for (const from of new Set(parent?.ran)) {
       for (const to of new Set(row.ran)) {
@@ -53,8 +61,7 @@ export function executionTo(selected: Row | null, rows: readonly Row[]): Executi
     }
     if (row.next.length === 0) for (const from of row.ran) pairs.add(pairName(from, "__end__"));
     if (row === selected && row.next.length === 0) for (const from of row.ran) latestPairs.add(pairName(from, "__end__"));
-    if (row.parent !== undefined && parent === undefined) return { nodes, pairs, latestPairs, isPart: true };
     row = parent;
   }
-  return { nodes, pairs, latestPairs, isPart: false };
+  return { nodes, pairs, latestPairs };
 }

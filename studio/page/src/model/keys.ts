@@ -18,15 +18,18 @@ export const BINDINGS = {
   branchRight: { key: "l", title: "Branch to the right", group: "Move" },
   threadBefore: { key: "[", title: "Previous thread", group: "Move" },
   threadAfter: { key: "]", title: "Next thread", group: "Move" },
-  latest: { key: "Home", title: "Latest step, and follow new ones", group: "Move" },
-  oldest: { key: "End", title: "First step", group: "Move" },
+  latest: { key: "K", title: "Latest step, and follow new ones", group: "Move" },
+  oldest: { key: "J", title: "First step", group: "Move" },
 
   state: { key: "s", title: "State", group: "Look" },
   diff: { key: "d", title: "Difference to the step before", group: "Look" },
+  tasks: { key: "w", title: "Tasks: what ran, and unfinished work", group: "Look" },
   messages: { key: "v", title: "Conversation", group: "Look" },
   graph: { key: ".", title: "Graph", group: "Look" },
   calls: { key: "t", title: "Model calls and tokens", group: "Look" },
   search: { key: "/", title: "Search all states", group: "Look" },
+  side: { key: "z", title: "State after the step, before it, or the difference", group: "Look" },
+  copyPath: { key: "q", title: "Copy the path of the selected value", group: "Look" },
   inbox: { key: "i", title: "Open questions of all threads", group: "Look" },
 
   blame: { key: "o", title: "Blame: who wrote this value", group: "Find the bad step" },
@@ -39,6 +42,7 @@ export const BINDINGS = {
 
   edit: { key: "e", title: "Edit this state", group: "Change" },
   fork: { key: "f", title: "Fork here", group: "Change" },
+  run: { key: "R", title: "Run, resume, rerun or cancel", group: "Change" },
   answer: { key: "a", title: "Answer a question", group: "Change" },
   replay: { key: "r", title: "Replay with the program's code", group: "Change" },
   export: { key: "p", title: "Export, test and link", group: "Change" },

@@ -2,6 +2,7 @@
 
 import { type Signal, signal } from "@preact/signals";
 import { type Failure, type Result, isAbort } from "../wire/client";
+import { shared } from "./share";
 
 /** Some rows of a list, beginning at the position `from`. */
 export interface Page<T> {
@@ -137,8 +138,9 @@ export class Rows<T> {
     this.total.value = total;
     rows.forEach((row, position) => {
       const number = this.number(from + position);
+      const before = this.slots.get(number)?.row;
       this.slots.delete(number);
-      this.slots.set(number, { row, read });
+      this.slots.set(number, { row: shared(before, row), read });
     });
     for (const number of this.slots.keys()) {
       if (this.slots.size <= KEPT) break;

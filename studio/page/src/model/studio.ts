@@ -8,6 +8,8 @@ import * as requests from "../wire/requests";
 import { type View, atThread, fragmentOf, tokenOf, viewOf } from "./address";
 import { Announcer } from "./announcer";
 import { Documents } from "./documents";
+import { Drafts } from "./drafts";
+import { Judging } from "./judging";
 import { type Page, Rows } from "./rows";
 
 /** The history of the browser. */
@@ -20,7 +22,8 @@ export interface History {
 export type Connection =
   | { readonly state: "connecting" | "live" }
   | { readonly state: "lost"; readonly since: Date }
-  | { readonly state: "gone"; readonly text: string };
+  /** The file is gone, or the program does not answer this page. */
+  | { readonly state: "gone" | "refused"; readonly text: string };
 
 /** The pause between two refreshes while the file changes all the time. */
 const PAUSE_MS = 100;
@@ -38,6 +41,8 @@ export class Studio {
   /** The timeline of the selected thread, with all branches. */
   readonly timeline: ReadonlySignal<Rows<Row> | null>;
   readonly help: Signal<boolean> = signal(false);
+  readonly drafts = new Drafts();
+  readonly judging: Judging;
   /** `false` if keys without Ctrl or Alt are switched off, as some input devices send them by accident. */
   readonly keys: Signal<boolean> = signal(true);
   /** The threads that cannot be read. */
@@ -56,6 +61,7 @@ export class Studio {
     this.view = signal(viewOf(tokenOf(history.fragment()).rest));
     this.documents = new Documents((request, abort) => client.get(request, abort));
     this.announcer = new Announcer(clock);
+    this.judging = new Judging(client);
     const filter = computed(() => {
       const { status, graph, text } = this.view.value.parameters;
       return JSON.stringify({ status, graph, text });
@@ -86,11 +92,18 @@ export class Studio {
           this.connection.value = { state: "live" };
           if (!first) this.refresh();
         },
-        changed: () => this.refresh(),
+        changed: () => {
+          // A file that was moved away may have been put back.
+          this.connection.value = { state: "live" };
+          this.refresh();
+        },
         gone: (text) => {
           this.connection.value = { state: "gone", text };
         },
         lost,
+        refused: (text) => {
+          this.connection.value = { state: "refused", text };
+        },
       },
       this.clock,
     );
@@ -130,6 +143,12 @@ export class Studio {
     this.show(atThread(this.view.peek(), thread));
   }
 
+  /** Follows the latest step of a thread, in these parts of the page. */
+  follow(thread: string, parts: Partial<Pick<View, "pane" | "front">> = {}): void {
+    const view = this.view.peek();
+    this.show({ ...(thread === view.thread ? view : atThread(view, thread)), checkpoint: null, ...parts });
+  }
+
   /** The address of the selected checkpoint, as the API takes it: an id, or the thread for its latest one. */
   readonly selected: ReadonlySignal<string | null> = computed(() => {
     const { thread, checkpoint } = this.view.value;
@@ -138,8 +157,11 @@ export class Studio {
 
   /** The row of the selected checkpoint, if it has been read. */
   readonly selectedRow: ReadonlySignal<Row | null> = computed(() => {
+    const rows = this.timeline.value;
+    // Another row may have come to the same position.
+    void rows?.version.value;
     const position = this.selectedPosition.value;
-    return position === null ? null : (this.timeline.value?.at(position) ?? null);
+    return position === null ? null : (rows?.at(position) ?? null);
   });
 
   readonly selectedPosition: ReadonlySignal<number | null> = computed(() => {

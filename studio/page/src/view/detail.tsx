@@ -8,7 +8,7 @@ import type { Row } from "../wire/documents";
 import * as requests from "../wire/requests";
 import { useAct, useDocument, useStudio } from "./context";
 import { REGISTRY } from "./panes/registry";
-import { ActionButton, Sentence } from "./parts";
+import { ActionButton, FailureSentence, Sentence } from "./parts";
 import { whatRan } from "./timeline/row";
 
 export function Detail(): JSX.Element {
@@ -16,17 +16,18 @@ export function Detail(): JSX.Element {
   const { thread, pane } = studio.view.value;
   const checkpoint = studio.selected.value;
   const row = studio.selectedRow.value;
-  const session = useDocument(requests.session());
-  const { show: Shown, title, needsProgram = false } = REGISTRY[pane];
+  // A link may name a checkpoint that is not there.
+  const { failure } = useDocument(row === null && checkpoint !== null ? requests.show(checkpoint) : null);
+  const { show: Shown, withoutThread: WithoutThread, title } = REGISTRY[pane];
   return (
     <>
-      <Head row={row} follows={studio.view.value.checkpoint === null} />
+      {thread === null ? <h2 class="sr">{title}</h2> : <Head row={row} follows={studio.view.value.checkpoint === null} />}
       <PaneSwitch current={pane} />
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (
-          <Sentence>Choose a thread on the left.</Sentence>
-        ) : needsProgram && session.value?.program === false ? (
-          <NeedsProgram title={title} />
+          WithoutThread === undefined ? <Sentence>Choose a thread on the left.</Sentence> : <WithoutThread />
+        ) : row === null && failure !== null ? (
+          <FailureSentence failure={failure} />
         ) : (
           <Shown key={pane} thread={thread} checkpoint={checkpoint} row={row} />
         )}
@@ -59,20 +60,6 @@ function Head({ row, follows }: { readonly row: Row | null; readonly follows: bo
       <ActionButton action="fork" sign="fork" />
       <ActionButton action="copyLink" sign="link" />
     </div>
-  );
-}
-
-function NeedsProgram({ title }: { readonly title: string }): JSX.Element {
-  return (
-    <Sentence>
-      <p>
-        {title} needs the program that wrote this file, and only the file is open. Start the studio of the program itself, as{" "}
-        <code>PROGRAM debug studio</code> or <code>serve --studio</code>.
-      </p>
-      <p>
-        The command line edits and forks without the program: <code>superstep edit</code>, <code>superstep fork</code>.
-      </p>
-    </Sentence>
   );
 }
 

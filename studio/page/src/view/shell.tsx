@@ -9,6 +9,7 @@ import { useAct, useDocument, useStudio } from "./context";
 import { ConnectionBar } from "./connection";
 import { Detail } from "./detail";
 import { Help } from "./help";
+import { REGISTRY } from "./panes/registry";
 import { ActionButton, FailureSentence } from "./parts";
 import { ThreadsColumn } from "./threads";
 import { Timeline } from "./timeline/timeline";
@@ -17,23 +18,29 @@ const TITLES: { readonly [C in Column]: string } = { threads: "Threads", timelin
 
 export function Shell(): JSX.Element {
   const studio = useStudio();
-  const { thread, hidden, front } = studio.view.value;
-  const isShown = (column: Column) => !hidden.includes(column) && (column === "threads" || thread !== null);
+  const { thread, hidden, front, pane } = studio.view.value;
+  // A search, and a first run, need no thread.
+  const isPresent = { threads: true, timeline: thread !== null, detail: thread !== null || REGISTRY[pane].withoutThread !== undefined };
+  const isShown = (column: Column) => !hidden.includes(column) && isPresent[column];
   const columns = (["threads", "timeline", "detail"] as const).filter(isShown);
   const session = useDocument(requests.session());
+  const failure = session.value === null ? session.failure : null;
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={skip}>
         Skip to the content
       </a>
       <Header file={session.value?.file ?? null} isProgram={session.value?.program ?? false} />
-      <ConnectionBar />
-      {session.failure !== null && session.value === null ? (
+      {failure === null && <ConnectionBar />}
+      {failure !== null ? (
         <main id="main" tabIndex={-1}>
-          <FailureSentence failure={session.failure} />
+          <FailureSentence failure={failure} />
+          <button type="button" class="button after-sentence" onClick={() => studio.reconnect()}>
+            Try again
+          </button>
         </main>
       ) : (
-        <main id="main" tabIndex={-1} class={`columns ${columns.join(" ")} front-${front} ${thread === null ? "list-only" : ""}`}>
+        <main id="main" tabIndex={-1} class={`columns ${columns.join(" ")} front-${front} ${columns.length === 1 ? "list-only" : ""}`}>
           {isShown("threads") && (
             <section class="column threads" aria-label="Threads">
               <ThreadsColumn />
@@ -128,7 +135,7 @@ function ColumnButton({ column, action }: { readonly column: Column; readonly ac
 
 function ConnectionDot(): JSX.Element {
   const { state } = useStudio().connection.value;
-  const words = { connecting: "connecting", live: "live", lost: "not connected", gone: "file gone" }[state];
+  const words = { connecting: "connecting", live: "live", lost: "not connected", gone: "file gone", refused: "not connected" }[state];
   return (
     <span class={`dot ${state}`}>
       <span class="dot-mark" aria-hidden="true" />

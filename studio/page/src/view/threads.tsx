@@ -39,7 +39,7 @@ export function ThreadsColumn(): JSX.Element {
             stays="position"
             reveal={selected === null ? null : { position: selected, name: thread ?? "" }}
             attributes={{ role: "rowgroup" }}
-            row={(position) => <ThreadRow key={position} position={position} row={rows.at(position)} selected={position === selected} />}
+            row={(position) => <ThreadRow key={rows.at(position)?.thread ?? position} position={position} row={rows.at(position)} selected={position === selected} />}
           />
         </div>
       )}
@@ -59,11 +59,13 @@ export function ThreadsColumn(): JSX.Element {
 
 function NoThreads(): JSX.Element {
   const studio = useStudio();
+  const session = useDocument(requests.session());
   const { status, graph, text } = studio.view.value.parameters;
   if (status === undefined && graph === undefined && text === undefined) {
     return (
       <Sentence>
         <p>There is no thread in this file yet. A thread appears here as soon as a program runs one with this file.</p>
+        {session.value?.program === true && <ActionButton action="run">Run the first thread</ActionButton>}
       </Sentence>
     );
   }

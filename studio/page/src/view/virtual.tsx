@@ -9,8 +9,8 @@ const ROW_REM = 2.5;
 /** Rows that are drawn beyond the visible ones, so that fast scrolling shows no gaps. */
 const MARGIN = 6;
 
-export function rowHeight(): number {
-  return ROW_REM * parseFloat(getComputedStyle(document.documentElement).fontSize);
+export function rowHeight(rem: number = ROW_REM): number {
+  return rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
 }
 
 /** Returns `true` where there is room for one column only, as the style sheet has it. */
@@ -40,12 +40,14 @@ interface Props {
   readonly stays: "rows" | "top" | "position";
   readonly attributes: HTMLAttributes<HTMLDivElement>;
   readonly style?: CSSProperties;
+  /** The height of a row, if it is not the usual one; the style has the same as `--row`. */
+  readonly rem?: number;
 }
 
 export function VirtualRows(props: Props): JSX.Element {
   const { total, want, row, reveal, stays, attributes } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [height] = useState(rowHeight);
+  const [height] = useState(() => rowHeight(props.rem));
   const [[first, last], setWindow] = useState<readonly [number, number]>([0, 40]);
   const former = useRef(total);
 

@@ -58,16 +58,34 @@ export class Client {
   }
 
   /** Opens the event stream. Rejects if the server cannot be reached. */
-  async stream(route: string, signal: AbortSignal): Promise<Response> {
+  async stream(route: string, signal: AbortSignal): Promise<{ readonly response: Response; readonly failure: Failure | null }> {
     const call = this.request;
-    return call(`${this.base}/${route}`, { headers: this.headers({ accept: "text/event-stream" }), signal, cache: "no-store" });
+    const response = await call(`${this.base}/${route}`, { headers: this.headers({ accept: "text/event-stream" }), signal, cache: "no-store" });
+    return { response, failure: response.ok ? null : refused(response.status, parsed(await response.text())) };
   }
 
   private headers(more: { [name: string]: string }): { [name: string]: string } {
     return this.token === null ? more : { ...more, authorization: `Bearer ${this.token}` };
   }
 
-  private async ask<T>(path: string, init: RequestInit & { headers?: { [name: string]: string } }, decode: Decoder<T>): Promise<Result<T>> {
+  /** Returns the text of a document as it was sent. Rejects only if it is aborted. */
+  async text({ route, query }: Get<unknown>, signal?: AbortSignal): Promise<Result<string>> {
+    return this.body(`${route}${queryText(query)}`, { method: "GET", ...(signal && { signal }) });
+  }
+
+  private async ask<T>(path: string, init: Init, decode: Decoder<T>): Promise<Result<T>> {
+    const body = await this.body(path, init);
+    if (!body.ok) return body;
+    try {
+      return { ok: true, value: decode(parse(body.value), "") };
+    } catch (error) {
+      if (error instanceof Mismatch) return failed(unreadable(error.message));
+      if (error instanceof SyntaxError) return failed(unreadable("it is not JSON"));
+      throw error;
+    }
+  }
+
+  private async body(path: string, init: Init): Promise<Result<string>> {
     const call = this.request;
     let response: Response;
     let body: string;
@@ -78,19 +96,21 @@ export class Client {
       if (isAbort(error)) throw error;
       return failed({ kind: "unreachable", text: "The program did not answer. It may have ended, or the connection is lost." });
     }
-    let document: Json;
-    try {
-      document = parse(body);
-    } catch {
-      return failed(response.ok ? unreadable("it is not JSON") : refused(response.status, null));
-    }
-    if (!response.ok) return failed(refused(response.status, document));
-    try {
-      return { ok: true, value: decode(document, "") };
-    } catch (error) {
-      if (error instanceof Mismatch) return failed(unreadable(error.message));
-      throw error;
-    }
+    return response.ok ? { ok: true, value: body } : failed(refused(response.status, parsed(body)));
+  }
+}
+
+type Init = RequestInit & { headers?: { [name: string]: string } };
+
+const NO_TOKEN =
+  "The program does not know the token of this page. Open the address that it printed when it started; it may have been started again since.";
+
+/** Returns the document of an error; `null` if it is none. */
+function parsed(body: string): Json {
+  try {
+    return parse(body);
+  } catch {
+    return null;
   }
 }
 
@@ -108,7 +128,7 @@ function unreadable(why: string): Failure {
 function refused(status: number, body: Json): Failure {
   const members = isObject(body) ? body : {};
   const { detail, path } = members;
-  const text = typeof detail === "string" ? detail : `The program refused the request with status ${status}.`;
+  const text = status === 401 ? NO_TOKEN : typeof detail === "string" ? detail : `The program refused the request with status ${status}.`;
   return { kind: "refused", status, text, ...(typeof path === "string" && { path }) };
 }
 

@@ -12,7 +12,7 @@ export const source = choice("input", "loop", "update", "fork", "pruned");
 
 export const question = object(
   { id: text, node: text, question: json },
-  { path: list(text), answer: json, deadline: text, schema: json },
+  { path: list(text), answer: json, answered_by: text, deadline: text, schema: json },
 );
 export type Question = Of<typeof question>;
 
@@ -244,6 +244,8 @@ export const calls = object(
           subgraph: text,
           node: text,
           key: text,
+          /** The checkpoint with the state from which the request was made. */
+          planned_on: text,
           model: text,
           cache_read_tokens: number,
           elapsed_ms: number,
@@ -264,10 +266,14 @@ export const test = object(
 );
 export type Test = Of<typeof test>;
 
-export const strip = object(
-  { spans: list(object({ from: number, to: number, kind: choice("work", "wait", "queue"), checkpoint: text })) },
-  { started_at: text, ended_at: text },
-);
+export const strip = object({
+  started_at: text,
+  ended_at: text,
+  work_ms: number,
+  wait_ms: number,
+  queue_ms: number,
+  spans: list(object({ from: number, to: number, kind: choice("work", "wait", "queue"), checkpoint: text })),
+});
 export type Strip = Of<typeof strip>;
 
 export const edited = object({
@@ -288,15 +294,30 @@ export type Forked = Of<typeof forked>;
 
 export const names = object({ thread: text, names: list(object({ name: text, id: text, step: number, at: text })) });
 
-/** `difference` has a member `kind`, and members with the recorded and the replayed value. */
+/** The first difference between the recording and the replay. */
+export const replayDifference = tagged("kind", {
+  effect_not_recorded: object({ effect: text, key: text }, { recorded_key: nullable(text) }),
+  effect_not_reached: object({ effect: text, key: text }),
+  question: object({ key: text, question: json }),
+  failed: object({ error: errorReport }),
+  value: object({ path: text }, { field: nullable(text), recorded: json, replayed: json }),
+  not_runnable: object({ reason: text }),
+  schema: object({}),
+});
+export type ReplayDifference = Of<typeof replayDifference>;
+
 export const replay = object(
-  { thread: text, checkpoint: text, supersteps: number, divergent: number, unverified: list(json), other_topology: flag },
+  {
+    thread: text,
+    checkpoint: text,
+    supersteps: number,
+    divergent: number,
+    unverified: list(object({ thread: text, checkpoint: text, step: number, node: text, why: json })),
+    other_topology: flag,
+  },
   {
     first: nullable(
-      object(
-        { thread: text, path: list(text), checkpoint: text, step: number, difference: entries(json) },
-        { node: nullable(text) },
-      ),
+      object({ thread: text, path: list(text), checkpoint: text, step: number, difference: replayDifference }, { node: nullable(text) }),
     ),
   },
 );

@@ -63,16 +63,16 @@ const drawnNode: Decoder<DrawnNode> = (value, place) =>
 const drawing: Decoder<Drawing> = (value, place) =>
   object({ width: number, height: number, nodes: list(drawnNode), edges: list(drawnEdge) })(value, place);
 
-/** How often and how long a node ran on the thread; `path` leads to it through the nodes of subgraphs. */
-const nodeRuns = object({ path: list(text), runs: number }, { took_ms: number, failures: number });
+/** How often a node ran on the branch; `path` leads to it through the nodes of subgraphs. */
+const nodeRuns = object({ path: list(text), runs: number });
 export type NodeRuns = Of<typeof nodeRuns>;
 
 export interface GraphDocument extends StoredGraph {
   drawing: Drawing;
-  runs?: NodeRuns[];
+  runs: NodeRuns[];
 }
 
 export const graph: Decoder<GraphDocument> = (value, place) => ({
   ...storedGraph(value, place),
-  ...object({ drawing }, { runs: list(nodeRuns) })(value, place),
+  ...object({ drawing, runs: list(nodeRuns) })(value, place),
 });

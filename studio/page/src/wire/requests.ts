@@ -41,6 +41,9 @@ export const interrupts = (from: number, count: number) => current("interrupts",
 export const log = (thread: string, from: number, count: number, around?: string) =>
   current("log", shapes.log, { thread, from, count, graph: true, around });
 
+/** A checkpoint and its past, without branches: rows from one before the checkpoint on. */
+export const branch = (checkpoint: string, from: number, count: number) => past("log", shapes.log, { thread: checkpoint, from, count }, [checkpoint]);
+
 export const show = (checkpoint: string) => current("show", shapes.show, { checkpoint });
 
 /** The value at a path of the state. */
@@ -91,11 +94,19 @@ function writes<T>(route: string, decode: Decoder<T>, body: { [name: string]: Js
 
 const begun = object({}, { run: text });
 
-export const preview = (checkpoint: string, set: readonly Assignment[]) =>
-  writes("preview", shapes.diff, { checkpoint, set: assignments(set) });
+export interface EditOptions {
+  /** The name of a new thread. */
+  readonly name?: string | undefined;
+  /** The node as which the values are written, and the case that it chooses. */
+  readonly as?: string | undefined;
+  readonly case?: string | undefined;
+}
 
-export const edit = (checkpoint: string, set: readonly Assignment[], options: { name?: string; as?: string; case?: string } = {}) =>
-  writes("edit", shapes.edited, { checkpoint, set: assignments(set), ...options });
+export const preview = (checkpoint: string, set: readonly Assignment[], { as, case: chosen }: EditOptions = {}) =>
+  writes("preview", shapes.diff, { checkpoint, set: assignments(set), as, case: chosen });
+
+export const edit = (checkpoint: string, set: readonly Assignment[], { name, as, case: chosen }: EditOptions = {}) =>
+  writes("edit", shapes.edited, { checkpoint, set: assignments(set), name, as, case: chosen });
 
 export const fork = (checkpoint: string, name?: string) => writes("fork", shapes.forked, { checkpoint, name });
 

@@ -1,29 +1,26 @@
 // The drawing of a graph, as one SVG. The server computes all coordinates.
+//
+// Four layers, each drawn again only when what it shows has changed: the plain graph, what ran, counts, labels of edges.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { withParameters } from "../../model/address";
-import { type Execution, pairName } from "../../model/execution";
+import { type Execution, averageOf, pairName } from "../../model/execution";
 import { type Condition, arrows } from "../../model/topology";
 import { compact, duration, excerpt, shownNode } from "../../model/words";
 import type { DrawnEdge, DrawnNode, Drawing, GraphDocument, NodeRuns, StoredGraph } from "../../wire/graph";
-import { useStudio } from "../context";
-import { useStable } from "../memo";
-
-/** The look of a node: what it does or did, and by how many tasks of the step. */
-export interface NodeLook {
-  readonly is: "now" | "ran" | "next" | "running" | "waiting" | "failed";
-  readonly tasks: number;
-}
+import { type NodeLook, pathName } from "./graph";
 
 interface Props {
   readonly graph: GraphDocument;
   readonly looks: ReadonlyMap<string, NodeLook>;
   readonly execution: Execution;
+  /** The paths of the nodes whose subgraphs are not drawn. */
+  readonly closed: readonly string[];
   readonly choose: (node: string) => void;
+  readonly toggle: (name: string) => void;
 }
 
-/** The space around the drawing; above, it holds the counts of the first nodes. */
+/** The space around the drawing. */
 const MARGIN = 18;
 /** The space around the drawing of a subgraph inside its node, as the server has it. */
 const INNER_MARGIN = 16;
@@ -31,31 +28,25 @@ const INNER_TOP = 40;
 const LONGEST_LABEL = 28;
 const MARKERS = ["edge", "lit", "now"] as const;
 
-export function GraphDrawing({ graph, looks, execution, choose }: Props): JSX.Element {
-  const studio = useStudio();
+export function GraphDrawing({ graph, looks, execution, closed, choose, toggle }: Props): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
-  const { drawing, runs } = graph;
-  const closed = closedOf(studio.view.value.parameters.closed);
+  const { drawing, nodes, joins, runs } = graph;
   const width = drawing.width + 2 * MARGIN;
   const height = drawing.height + 2 * MARGIN;
-  const toggle = (path: string) => {
-    const next = closed.includes(path) ? closed.filter((other) => other !== path) : [...closed, path];
-    const view = studio.view.peek();
-    studio.show(withParameters(view, { closed: next.length === 0 ? null : JSON.stringify(next) }), "replace");
-  };
-  const stable = useStable(choose);
-  // The plain graph is drawn once; a step only changes what lies over it.
+  const topology = [nodes, joins, drawing, closed.join("\n")];
+  const counted = useMemo(() => runsByPath(runs), [runs]);
+  const names = [...counted.keys()].join("\n");
   const plain = useMemo(
-    () => <Layer graph={graph} drawing={drawing} path={[]} runs={runs} closed={closed} choose={stable} toggle={toggle} />,
-    [graph, closed.join("\n")],
+    () => <Plain graph={graph} drawing={drawing} path={[]} closed={closed} counted={counted} choose={choose} toggle={toggle} />,
+    [...topology, names],
   );
-  const labels = useMemo(() => <Labels graph={graph} drawing={drawing} />, [graph]);
-  const now = graph.nodes.findIndex(({ name }) => looks.get(name)?.is === "now");
+  const labels = useMemo(() => <Labels graph={graph} drawing={drawing} path={[]} closed={closed} />, topology);
+  const chosen = nodes.map(({ name }) => `${looks.get(name)?.is === "now"} ${averageOf(execution, name)}`).join();
+  const counts = useMemo(() => <Counts graph={graph} drawing={drawing} path={[]} closed={closed} runs={counted} looks={looks} execution={execution} />, [...topology, counted, chosen]);
+  const now = nodes.findIndex(({ name }) => looks.get(name)?.is === "now");
   useEffect(() => {
-    const element = frame.current;
     const node = drawing.nodes[now];
-    if (element === null || node === undefined) return;
-    keepInView(element, (node.x + MARGIN) / width, (node.y + MARGIN) / height, (node.x + node.width + MARGIN) / width, (node.y + node.height + MARGIN) / height);
+    if (frame.current !== null && node !== undefined) keepInView(frame.current, node, width, height);
   }, [now, drawing]);
   return (
     <div class="drawing" ref={frame}>
@@ -74,7 +65,8 @@ export function GraphDrawing({ graph, looks, execution, choose }: Props): JSX.El
         </defs>
         <g transform={`translate(${MARGIN} ${MARGIN})`}>
           {plain}
-          <Overlay graph={graph} looks={looks} execution={execution} />
+          <Overlay graph={graph} looks={looks} execution={execution} counted={counted} />
+          {counts}
           {labels}
         </g>
       </svg>
@@ -82,42 +74,46 @@ export function GraphDrawing({ graph, looks, execution, choose }: Props): JSX.El
   );
 }
 
-function closedOf(parameter: string | undefined): readonly string[] {
-  if (parameter === undefined) return [];
-  try {
-    const read: unknown = JSON.parse(parameter);
-    return Array.isArray(read) ? read.filter((path): path is string => typeof path === "string") : [];
-  } catch {
-    // A link that was edited by hand.
-    return [];
-  }
-}
-
-/** Scrolls a box into view; its sides are shares of the whole. */
-function keepInView(frame: HTMLElement, left: number, top: number, right: number, bottom: number): void {
+/** Scrolls a node into view. */
+function keepInView(frame: HTMLElement, node: DrawnNode, width: number, height: number): void {
   const { scrollWidth, scrollHeight, clientWidth, clientHeight } = frame;
-  if (left * scrollWidth < frame.scrollLeft || right * scrollWidth > frame.scrollLeft + clientWidth) {
-    frame.scrollLeft = ((left + right) / 2) * scrollWidth - clientWidth / 2;
-  }
-  if (top * scrollHeight < frame.scrollTop || bottom * scrollHeight > frame.scrollTop + clientHeight) {
-    frame.scrollTop = ((top + bottom) / 2) * scrollHeight - clientHeight / 2;
-  }
+  const [x, y] = [scrollWidth / width, scrollHeight / height];
+  const [left, right] = [(node.x + MARGIN) * x, (node.x + node.width + MARGIN) * x];
+  const [top, bottom] = [(node.y + MARGIN) * y, (node.y + node.height + MARGIN) * y];
+  if (left < frame.scrollLeft || right > frame.scrollLeft + clientWidth) frame.scrollLeft = (left + right - clientWidth) / 2;
+  if (top < frame.scrollTop || bottom > frame.scrollTop + clientHeight) frame.scrollTop = (top + bottom - clientHeight) / 2;
 }
 
-interface LayerProps {
+interface Level {
   readonly graph: StoredGraph;
   readonly drawing: Drawing;
   /** The nodes whose subgraphs lead here. */
   readonly path: readonly string[];
-  readonly runs: readonly NodeRuns[] | undefined;
   readonly closed: readonly string[];
-  readonly choose: (node: string) => void;
-  readonly toggle: (path: string) => void;
 }
 
-/** A graph without what ran, and the open subgraphs in its nodes. */
-function Layer({ graph, drawing, path, runs, closed, choose, toggle }: LayerProps): JSX.Element {
+/** Draws the open subgraphs of a level inside their nodes. */
+function inside({ graph, drawing, path, closed }: Level, draw: (inner: Level) => JSX.Element): (JSX.Element | null)[] {
+  return drawing.nodes.map((drawn, at) => {
+    const node = graph.nodes[at];
+    if (node?.subgraph === undefined || drawn.inner == null) return null;
+    const here = [...path, node.name];
+    if (closed.includes(pathName(here))) return null;
+    return (
+      <g key={at} transform={`translate(${drawn.x + INNER_MARGIN} ${drawn.y + INNER_TOP})`}>
+        {draw({ graph: node.subgraph, drawing: drawn.inner, path: here, closed })}
+      </g>
+    );
+  });
+}
+
+type PlainProps = Level & Pick<Props, "choose" | "toggle"> & { readonly counted: ReadonlyMap<string, NodeRuns> };
+
+/** A graph without what ran. */
+function Plain({ counted, choose, toggle, ...level }: PlainProps): JSX.Element {
+  const { graph, drawing, path, closed } = level;
   const all = arrows(graph);
+  const many = new Set(all.filter(({ condition }) => condition === "each").map(({ to }) => to));
   return (
     <>
       {drawing.edges.map((edge, at) => (
@@ -126,31 +122,56 @@ function Layer({ graph, drawing, path, runs, closed, choose, toggle }: LayerProp
       {drawing.nodes.map((drawn, at) => {
         const node = graph.nodes[at];
         if (node === undefined) return null;
-        const here = [...path, node.name];
-        const name = JSON.stringify(here);
-        const isMany = all.some(({ to, condition }) => to === at && condition === "each");
-        const isOpen = node.subgraph !== undefined && drawn.inner != null && !closed.includes(name);
-        const run = runsAt(runs, here);
+        const name = pathName([...path, node.name]);
+        const holds = node.subgraph !== undefined && drawn.inner != null;
+        const isOpen = holds && !closed.includes(name);
         return (
-          <g key={at} class={`graph-node ${isMany ? "many" : ""} ${isOpen ? "open" : ""}`} onClick={path.length === 0 ? () => choose(node.name) : undefined}>
+          <g key={at} class={`graph-node ${many.has(at) ? "many" : ""} ${isOpen ? "open" : ""}`} onClick={path.length === 0 ? () => choose(node.name) : undefined}>
             <Box drawn={drawn} name={node.name} />
-            <NodeText drawn={drawn} text={shownNode(node.name)} many={isMany ? "×N" : ""} run={run} isOpen={isOpen} />
-            {node.subgraph !== undefined && drawn.inner != null && <Toggle drawn={drawn} isOpen={isOpen} toggle={() => toggle(name)} />}
-            {isOpen && node.subgraph !== undefined && drawn.inner != null && (
-              <g transform={`translate(${drawn.x + INNER_MARGIN} ${drawn.y + INNER_TOP})`}>
-                <Layer graph={node.subgraph} drawing={drawn.inner} path={here} runs={runs} closed={closed} choose={choose} toggle={toggle} />
-                <Labels graph={node.subgraph} drawing={drawn.inner} />
-              </g>
-            )}
+            <NodeName drawn={drawn} name={node.name} many={many.has(at) ? "×N" : ""} isOpen={isOpen} hasCount={counted.has(name)} />
+            {holds && <Toggle drawn={drawn} isOpen={isOpen} toggle={() => toggle(name)} />}
           </g>
         );
       })}
+      {inside(level, (inner) => (
+        <Plain {...inner} counted={counted} choose={choose} toggle={toggle} />
+      ))}
     </>
   );
 }
 
+/** How often nodes ran, and how long on average, below their names. */
+function Counts({ runs, looks, execution, ...level }: Level & Pick<Props, "looks" | "execution"> & { readonly runs: ReadonlyMap<string, NodeRuns> }): JSX.Element {
+  const { graph, drawing, path, closed } = level;
+  return (
+    <g class="counts">
+      {drawing.nodes.map((drawn, at) => {
+        const node = graph.nodes[at];
+        const name = pathName([...path, node?.name ?? ""]);
+        const run = runs.get(name);
+        if (node === undefined || run === undefined || isRound(node.name)) return null;
+        const isOpen = node.subgraph !== undefined && drawn.inner != null && !closed.includes(name);
+        const average = path.length === 0 ? averageOf(execution, node.name) : null;
+        const isNow = path.length === 0 && !isOpen && looks.get(node.name)?.is === "now";
+        return (
+          <text key={at} class={`node-runs ${isNow ? "now" : ""}`} x={drawn.x + drawn.width / 2} y={nameLine(drawn, isOpen) + 12}>
+            {compact(run.runs)} × {average === null ? "" : duration(average)}
+          </text>
+        );
+      })}
+      {inside(level, (inner) => (
+        <Counts {...inner} runs={runs} looks={looks} execution={execution} />
+      ))}
+    </g>
+  );
+}
+
+function runsByPath(runs: readonly NodeRuns[]): ReadonlyMap<string, NodeRuns> {
+  return new Map(runs.map((run) => [pathName(run.path), run]));
+}
+
 /** The executed path and the looks of the nodes of the outer graph, over the plain graph. */
-function Overlay({ graph, looks, execution }: { readonly graph: GraphDocument; readonly looks: ReadonlyMap<string, NodeLook>; readonly execution: Execution }): JSX.Element {
+function Overlay({ graph, looks, execution, counted }: Pick<Props, "graph" | "looks" | "execution"> & Pick<PlainProps, "counted">): JSX.Element {
   const { drawing } = graph;
   const name = (at: number) => graph.nodes[at]?.name ?? "";
   const latest: number[] = [];
@@ -163,7 +184,7 @@ function Overlay({ graph, looks, execution }: { readonly graph: GraphDocument; r
   const ran: number[] = [];
   const others: (readonly [number, NodeLook])[] = [];
   drawing.nodes.forEach((_, at) => {
-    const look = looks.get(name(at)) ?? (name(at) === "__end__" ? endLook(latest, graph, at) : undefined);
+    const look = looks.get(name(at));
     if (look?.is === "ran") ran.push(at);
     else if (look !== undefined) others.push([at, look]);
   });
@@ -173,18 +194,18 @@ function Overlay({ graph, looks, execution }: { readonly graph: GraphDocument; r
       <>
         {earlier.map((at) => edgeAt(drawing, at, "lit"))}
         {ran.map((at) => (
-          <LookNode key={at} graph={graph} at={at} is="ran" tasks={0} />
+          <LookNode key={at} graph={graph} at={at} is="ran" tasks={0} counted={counted} />
         ))}
       </>
     ),
-    [graph, earlier.join(), ran.join()],
+    [graph.nodes, drawing, earlier.join(), ran.join()],
   );
   return (
     <g class="overlay">
       {before}
       {latest.map((at) => edgeAt(drawing, at, "now"))}
       {others.map(([at, { is, tasks }]) => (
-        <LookNode key={at} graph={graph} at={at} is={is} tasks={tasks} />
+        <LookNode key={at} graph={graph} at={at} is={is} tasks={tasks} counted={counted} />
       ))}
     </g>
   );
@@ -195,63 +216,51 @@ function edgeAt(drawing: Drawing, at: number, look: "lit" | "now"): JSX.Element 
   return edge === undefined ? null : <Edge key={`edge ${at}`} edge={edge} look={look} />;
 }
 
-function LookNode({ graph, at, is, tasks }: { readonly graph: GraphDocument; readonly at: number } & NodeLook): JSX.Element | null {
+type LookProps = NodeLook & Pick<PlainProps, "counted"> & { readonly graph: GraphDocument; readonly at: number };
+
+function LookNode({ graph, at, is, tasks, counted }: LookProps): JSX.Element | null {
   const drawn = graph.drawing.nodes[at];
   const name = graph.nodes[at]?.name ?? "";
   if (drawn === undefined) return null;
+  const holds = drawn.inner != null;
   return (
-    <g class={`look ${is} ${drawn.inner != null ? "holds" : ""}`}>
+    <g class={`look ${is} ${holds ? "holds" : ""}`}>
       <Box drawn={drawn} name={name} />
-      {drawn.inner == null && <NodeText drawn={drawn} text={shownNode(name)} many={tasks > 1 ? `×${tasks}` : ""} run={runsAt(graph.runs, [name])} isOpen={false} />}
+      {!holds && <NodeName drawn={drawn} name={name} many={tasks > 1 ? `×${tasks}` : ""} isOpen={false} hasCount={counted.has(pathName([name]))} />}
     </g>
   );
 }
 
-/** END looks like a node of the step that reached it. */
-function endLook(latest: readonly number[], graph: GraphDocument, end: number): NodeLook | undefined {
-  return latest.some((at) => graph.drawing.edges[at]?.to === end) ? { is: "now", tasks: 1 } : undefined;
+/** START and END. */
+function isRound(name: string): boolean {
+  return name === "__start__" || name === "__end__";
 }
 
 function Box({ drawn, name }: { readonly drawn: DrawnNode; readonly name: string }): JSX.Element {
-  const isEnd = name === "__start__" || name === "__end__";
-  return <rect class="box" x={drawn.x} y={drawn.y} width={drawn.width} height={drawn.height} rx={isEnd ? drawn.height / 2 : 6} />;
+  return <rect class="box" x={drawn.x} y={drawn.y} width={drawn.width} height={drawn.height} rx={isRound(name) ? drawn.height / 2 : 6} />;
 }
 
-interface NodeTextProps {
+/** The base line of the name of a node, above the line for its runs. */
+function nameLine(drawn: DrawnNode, isOpen: boolean): number {
+  return isOpen ? drawn.y + 16 : drawn.y + drawn.height / 2 - 1;
+}
+
+interface NameProps {
   readonly drawn: DrawnNode;
-  readonly text: string;
+  readonly name: string;
   readonly many: string;
-  readonly run: NodeRuns | undefined;
   readonly isOpen: boolean;
+  /** `true` if a line below the name says how often the node ran. */
+  readonly hasCount: boolean;
 }
 
-/** The name of a node, and below it how often and how long it ran. */
-function NodeText({ drawn, text, many, run, isOpen }: NodeTextProps): JSX.Element {
-  const x = drawn.x + drawn.width / 2;
-  const y = isOpen ? drawn.y + 17 : drawn.y + drawn.height / 2;
-  const hasRun = run !== undefined && run.path.at(-1) !== "__start__";
+function NodeName({ drawn, name, many, isOpen, hasCount }: NameProps): JSX.Element {
+  const y = isRound(name) || !(hasCount || isOpen) ? drawn.y + drawn.height / 2 + 4.5 : nameLine(drawn, isOpen);
   return (
-    <>
-      <text class="node-name" x={x} y={hasRun || isOpen ? y - 1 : y + 4.5}>
-        {excerpt(text, LONGEST_LABEL)} {many}
-      </text>
-      {hasRun && (
-        <text class="node-runs" x={x} y={y + 11}>
-          {compact(run.runs)} × {duration((run.took_ms ?? 0) / run.runs)}
-        </text>
-      )}
-    </>
+    <text class="node-name" x={drawn.x + drawn.width / 2} y={y}>
+      {excerpt(shownNode(name), LONGEST_LABEL)} {many}
+    </text>
   );
-}
-
-/** The runs by the paths of their nodes, for each list of runs once. */
-const INDEX = new WeakMap<readonly NodeRuns[], ReadonlyMap<string, NodeRuns>>();
-
-export function runsAt(runs: readonly NodeRuns[] | undefined, here: readonly string[]): NodeRuns | undefined {
-  if (runs === undefined) return undefined;
-  const index = INDEX.get(runs) ?? new Map(runs.map((run) => [JSON.stringify(run.path), run]));
-  INDEX.set(runs, index);
-  return index.get(JSON.stringify(here));
 }
 
 function Toggle({ drawn, isOpen, toggle }: { readonly drawn: DrawnNode; readonly isOpen: boolean; readonly toggle: () => void }): JSX.Element {
@@ -277,7 +286,8 @@ function Edge({ edge, condition, look }: { readonly edge: DrawnEdge; readonly co
 const LABEL = { height: 13, letter: 6 };
 
 /** The conditions of the edges, each beside its edge and below the labels that are in its way. */
-function Labels({ graph, drawing }: { readonly graph: StoredGraph; readonly drawing: Drawing }): JSX.Element {
+function Labels(level: Level): JSX.Element {
+  const { graph, drawing } = level;
   const placed: { readonly text: string; readonly x: number; readonly y: number; readonly width: number }[] = [];
   const all = arrows(graph);
   drawing.edges.forEach((edge, at) => {
@@ -297,6 +307,9 @@ function Labels({ graph, drawing }: { readonly graph: StoredGraph; readonly draw
         <text key={at} class="edge-label" x={x} y={y}>
           {text}
         </text>
+      ))}
+      {inside(level, (inner) => (
+        <Labels {...inner} />
       ))}
     </g>
   );

@@ -3,8 +3,11 @@
 import type { JSX } from "preact";
 import type { PaneName } from "../../model/address";
 import type { Row } from "../../wire/documents";
+import { DiffPane } from "./diff";
 import { GraphPane } from "./graph";
-import { placeholder } from "./placeholder";
+import { later } from "./loaded";
+import { StatePane } from "./state";
+import { TasksPane } from "./tasks";
 
 /** What a pane is about. */
 export interface PaneProps {
@@ -18,25 +21,28 @@ export interface PaneProps {
 export interface Pane {
   readonly title: string;
   readonly show: (props: PaneProps) => JSX.Element;
+  /** What it shows if no thread is selected. */
+  readonly withoutThread?: (props: object) => JSX.Element;
   /** The group in the pane switch: panes of a step, panes that look for a step, panes that write. */
   readonly group: "step" | "find" | "change";
-  /** `true` if it needs the program, because a file alone cannot do it. */
-  readonly needsProgram?: boolean;
 }
 
 export const REGISTRY: { readonly [P in PaneName]: Pane } = {
-  state: { title: "State", show: placeholder("The state"), group: "step" },
-  diff: { title: "Difference", show: placeholder("The difference"), group: "step" },
-  messages: { title: "Conversation", show: placeholder("The conversation"), group: "step" },
+  state: { title: "State", show: StatePane, group: "step" },
+  diff: { title: "Difference", show: DiffPane, group: "step" },
+  tasks: { title: "Tasks", show: TasksPane, group: "step" },
+  messages: { title: "Conversation", show: later((panes) => panes.messages), group: "step" },
   graph: { title: "Graph", show: GraphPane, group: "step" },
-  calls: { title: "Calls", show: placeholder("Model calls"), group: "step" },
-  blame: { title: "Blame", show: placeholder("Blame"), group: "find" },
-  why: { title: "Why", show: placeholder("Why"), group: "find" },
-  bisect: { title: "Bisect", show: placeholder("Bisect"), group: "find" },
-  compare: { title: "Compare", show: placeholder("The comparison"), group: "find" },
-  search: { title: "Search", show: placeholder("The search"), group: "find" },
-  replay: { title: "Replay", show: placeholder("The replay"), group: "change", needsProgram: true },
-  edit: { title: "Edit", show: placeholder("The editor"), group: "change", needsProgram: true },
-  answer: { title: "Answer", show: placeholder("The answer"), group: "change", needsProgram: true },
-  export: { title: "Export", show: placeholder("The export"), group: "change" },
+  calls: { title: "Calls", show: later((panes) => panes.calls), group: "step" },
+  blame: { title: "Blame", show: later((panes) => panes.blame), group: "find" },
+  why: { title: "Why", show: later((panes) => panes.why), group: "find" },
+  bisect: { title: "Bisect", show: later((panes) => panes.bisect), group: "find" },
+  compare: { title: "Compare", show: later((panes) => panes.compare), group: "find" },
+  search: { title: "Search", show: later((panes) => panes.search), withoutThread: later((panes) => panes.search), group: "find" },
+  edit: { title: "Edit", show: later((panes) => panes.edit), group: "change" },
+  fork: { title: "Fork", show: later((panes) => panes.fork), group: "change" },
+  answer: { title: "Answer", show: later((panes) => panes.answer), group: "change" },
+  run: { title: "Run", show: later((panes) => panes.run), withoutThread: later((panes) => panes.firstRun), group: "change" },
+  replay: { title: "Replay", show: later((panes) => panes.replay), group: "change" },
+  export: { title: "Keep", show: later((panes) => panes.export), group: "change" },
 };

@@ -36,7 +36,7 @@ export function TimeStrip({ thread, selected }: { readonly thread: string; reado
   };
   return (
     <div class="strip" ref={frame}>
-      <svg viewBox={`0 0 ${Math.max(width, 1)} 24`} height="24" preserveAspectRatio="none" role="img" aria-label={summary(spans)} onClick={choose}>
+      <svg viewBox={`0 0 ${Math.max(width, 1)} 24`} height="24" preserveAspectRatio="none" role="img" aria-label={summary(value)} onClick={choose}>
         {spans.map((span, at) => (
           <Shape key={at} span={span} selected={span.checkpoint === selected} />
         ))}
@@ -46,23 +46,22 @@ export function TimeStrip({ thread, selected }: { readonly thread: string; reado
   );
 }
 
-/** The times at both ends, and the legend if there is more than work. */
+/** The time at which the thread began, and the legend with the sums. */
 function Caption({ strip }: { readonly strip: Strip | null }): JSX.Element | null {
   if (strip === null) return null;
-  const { spans, started_at: start, ended_at: end } = strip;
+  const { spans, started_at: start } = strip;
   const shown = kinds(spans);
+  const lasted = { work: strip.work_ms, wait: strip.wait_ms, queue: strip.queue_ms };
   const now = new Date();
   return (
     <span class="strip-words" aria-hidden="true">
-      {start !== undefined && <span>{time(start, now)}</span>}
-      {shown.length > 1 &&
-        shown.map((kind) => (
-          <span key={kind} class={`strip-word ${kind}`}>
-            {WORDS[kind]}
-          </span>
-        ))}
+      <span>{time(start, now)}</span>
       <span class="grow" />
-      {start !== undefined && end !== undefined && <span>{duration(Date.parse(end) - Date.parse(start))}</span>}
+      {shown.map((kind) => (
+        <span key={kind} class={`strip-word ${kind}`}>
+          {WORDS[kind]} {duration(lasted[kind])}
+        </span>
+      ))}
     </span>
   );
 }
@@ -85,12 +84,9 @@ function kinds(spans: readonly Span[]): Span["kind"][] {
   return (["work", "wait", "queue"] as const).filter((kind) => spans.some((span) => span.kind === kind));
 }
 
-function summary(spans: readonly Span[]): string {
-  const whole = spans.at(-1)?.to ?? 0;
-  if (whole === 0) return "Time strip";
-  const shares = kinds(spans).map((kind) => {
-    const sum = spans.filter((span) => span.kind === kind).reduce((sum, { from, to }) => sum + to - from, 0);
-    return `${WORDS[kind]} ${Math.round((100 * sum) / whole)} %`;
-  });
-  return `Time strip: ${shares.join(", ")}`;
+function summary(strip: Strip | null): string {
+  if (strip === null) return "Time strip";
+  const lasted = { work: strip.work_ms, wait: strip.wait_ms, queue: strip.queue_ms };
+  const parts = kinds(strip.spans).map((kind) => `${WORDS[kind]} ${duration(lasted[kind])}`);
+  return `Time strip: ${parts.join(", ")}`;
 }

@@ -3,9 +3,9 @@
 import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { selectAt } from "../../model/actions";
-import { counted } from "../../model/words";
+import { counted, shown } from "../../model/words";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useAct, useDocument, useStudio } from "../context";
 import { ActionButton, FailureSentence, Sentence } from "../parts";
 import { VirtualRows } from "../virtual";
 import { lanesOf } from "./lanes";
@@ -17,6 +17,7 @@ const PAGE = 10;
 
 export function Timeline(): JSX.Element | null {
   const studio = useStudio();
+  const act = useAct();
   const rows = studio.timeline.value;
   const { thread, checkpoint, parameters } = studio.view.value;
   const position = studio.selectedPosition.value;
@@ -54,6 +55,8 @@ export function Timeline(): JSX.Element | null {
   );
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLDivElement>) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE }[event.key];
+    if (event.key === "Home") act("latest");
+    if (event.key === "End") act("oldest");
     if (event.key === "Enter") studio.show({ ...studio.view.peek(), front: "detail" });
     if (by === undefined) return;
     event.preventDefault();
@@ -78,7 +81,7 @@ export function Timeline(): JSX.Element | null {
           role: "listbox",
           id: "checkpoints",
           tabIndex: 0,
-          "aria-label": `Checkpoints of ${thread}, newest first`,
+          "aria-label": `Checkpoints of ${shown(thread)}, newest first`,
           "aria-activedescendant": position === null ? undefined : rowId(position),
         }}
       />
