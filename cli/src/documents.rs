@@ -20,7 +20,7 @@ use super::source::Source;
 
 /// Answers verbs about one file with the JSON documents of `superstep VERB FILE --json`.
 ///
-/// The file stays open between calls, and what was read of it is remembered until it changes. Calls block.
+/// What was read of the file is remembered until it changes. The file is open only during calls, which block.
 pub struct Documents {
     path: PathBuf,
     file: Arc<KeptFile>,
@@ -31,10 +31,10 @@ pub struct Documents {
 pub struct FileWatcher(KeptFile);
 
 impl FileWatcher {
-    /// Returns the version of the file. It reads no row.
+    /// Returns the version of the file, without opening it.
     ///
     /// # Errors
-    /// Fails if the file was deleted, or can no longer be read.
+    /// Fails if the file was deleted.
     pub fn version(&self) -> Result<FileVersion, Refusal> {
         Ok(self.0.version()?)
     }
@@ -101,9 +101,11 @@ impl Documents {
     }
 
     /// Returns the format of the file.
-    #[must_use]
-    pub fn format(&self) -> u32 {
-        self.file.format()
+    ///
+    /// # Errors
+    /// Fails like [`open`](Self::open).
+    pub fn format(&self) -> Result<u32, Refusal> {
+        Ok(self.file.format()?)
     }
 
     /// Returns a second handle of the file, which notices changes while this one is reading.

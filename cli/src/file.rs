@@ -39,7 +39,7 @@ pub(crate) struct FileArgument {
 pub(crate) struct NamedFile {
     path: PathBuf,
     own: Option<SqliteSaver>,
-    /// The file, if it stays open between verbs.
+    /// The file, if several verbs read it.
     kept: Option<Arc<KeptFile>>,
 }
 
@@ -52,7 +52,7 @@ impl NamedFile {
         })
     }
 
-    /// Returns a parser of the path of a file that stays open.
+    /// Returns a parser of the path of a file that several verbs read.
     pub(crate) fn kept(file: Arc<KeptFile>) -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(move |path| Self { path, own: None, kept: Some(Arc::clone(&file)) })
     }
@@ -70,7 +70,7 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 impl FileArgument {
-    /// Creates the argument for a file that stays open.
+    /// Creates the argument for a file that several verbs read.
     pub(crate) fn kept_open(path: &Path, file: Arc<KeptFile>) -> Self {
         Self {
             file: NamedFile { path: path.to_owned(), own: None, kept: Some(file) },
@@ -120,7 +120,7 @@ impl FileArgument {
         })
     }
 
-    /// Returns the file as it is now, if it stays open between verbs.
+    /// Returns the file as it is now, if several verbs read it.
     pub(crate) fn kept(&self) -> Result<Option<Kept>, Failure> {
         self.file.kept.as_ref().map(KeptFile::now).transpose()
     }
@@ -144,7 +144,7 @@ impl FileArgument {
     }
 
     /// Returns the file with the keys of the calling program, if that has the file open, or with those of the file that
-    /// stays open.
+    /// several verbs read.
     fn own_file(&self) -> Option<CheckpointFile> {
         match &self.file.kept {
             Some(kept) => Some(kept.checkpoint_file()),

@@ -1,10 +1,10 @@
-//! A file that stays open between verbs, with what was read of it since its last change.
+//! A file that several verbs read, with what was read of it since its last change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::Metadata;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-#[cfg(not(unix))]
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
 
 use superstep_checkpoint::{
     CheckpointFile, CheckpointReader, Located, SqliteReader, Subgraph, ThreadList, ThreadSize,
@@ -20,29 +20,44 @@ use super::thread_usage::Known;
 /// The number of trees that are remembered.
 const TREES: usize = 4;
 
-/// A file that stays open between verbs.
+/// The longest time in which two changes of a file can have the same time stamp.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A file that several verbs read.
 pub(crate) struct KeptFile {
     file: CheckpointFile,
-    opened: Mutex<Opened>,
+    looked: Mutex<Looked>,
+    /// The open file, while a verb reads it. Then it is closed, because the last program that writes to it cannot move
+    /// its log into a file that is open elsewhere.
+    reader: Mutex<Weak<Mutex<SqliteReader>>>,
     memory: Mutex<Memory>,
 }
 
-struct Opened {
-    reader: SqliteReader,
-    identity: Option<Identity>,
-    /// The version of the reader at the last look.
-    seen: u64,
+/// The file at the last look.
+struct Looked {
+    stamp: Stamp,
+    /// `true` if it could have been changed since then without another stamp.
+    is_fresh: bool,
     version: FileVersion,
 }
 
-/// A version of a file that stays open. Later versions have larger numbers.
+/// A version of a file. Later versions have larger numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileVersion {
-    /// The number of changes that were seen.
+    /// The number of changes that were seen. It may count one too many, and none too few.
     pub number: u64,
     /// The number of times that another file was put in its place.
     pub replaced: u64,
+}
+
+/// Distinguishes a file from another one, and from itself after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    identity: Identity,
+    file: Written,
+    /// The write-ahead log, while a program has the file open.
+    log: Option<Written>,
 }
 
 /// Distinguishes a file from another one that was put in its place.
@@ -52,6 +67,13 @@ struct Identity {
     inode: (u64, u64),
     #[cfg(not(unix))]
     created: Option<SystemTime>,
+}
+
+/// The length of a file, and the time of the last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Written {
+    length: u64,
+    at: Option<SystemTime>,
 }
 
 /// What was read of the file in one version. Trees, secrets and usages are read on in the next one.
@@ -116,52 +138,59 @@ impl Tree {
 }
 
 impl KeptFile {
-    /// Opens a file for reading.
+    /// Opens a file for reading, to find out if that is possible.
     pub(crate) fn open(file: CheckpointFile) -> Result<Self, Failure> {
-        let identity = Identity::of(file.path());
-        let reader = SqliteReader::open(file.clone())?;
-        let opened = Opened { reader, identity, seen: 0, version: FileVersion::default() };
-        Ok(Self { file, opened: Mutex::new(opened), memory: Mutex::default() })
+        let (now, stamp) = (SystemTime::now(), Stamp::of(file.path()));
+        drop(SqliteReader::open(file.clone())?);
+        let stamp = stamp.ok_or_else(|| gone(file.path()))?;
+        let looked = Looked { stamp, is_fresh: stamp.is_fresh(now), version: FileVersion::default() };
+        Ok(Self { file, looked: Mutex::new(looked), reader: Mutex::default(), memory: Mutex::default() })
     }
 
-    /// Returns the file as it is now. A file that was put in its place is opened.
+    /// Returns the file as it is now, open until the result is dropped.
     pub(crate) fn now(self: &Arc<Self>) -> Result<Kept, Failure> {
         let FileVersion { number: version, .. } = self.version()?;
+        let reader = self.reader()?;
         let mut memory = lock(&self.memory);
         if memory.version != version {
             let Memory { trees, secrets, usages, .. } = std::mem::take(&mut *memory);
             *memory = Memory { version, trees, secrets, usages, ..Memory::default() };
         }
-        Ok(Kept { file: Arc::clone(self), version })
+        Ok(Kept { file: Arc::clone(self), version, reader })
     }
 
-    /// Returns the version of the file, which is opened again if it was replaced by another one. Reads no row.
+    /// Returns the version of the file. Does not open it.
     pub(crate) fn version(&self) -> Result<FileVersion, Failure> {
-        let mut opened = lock(&self.opened);
-        let identity = Identity::of(self.file.path());
-        if identity.is_none() {
-            return Err(gone(self.file.path()));
-        }
-        if identity != opened.identity {
-            opened.reader = SqliteReader::open(self.file.clone())?;
-            opened.identity = identity;
-            opened.seen = opened.reader.version()?;
-            opened.version.number += 1;
-            opened.version.replaced += 1;
+        let mut looked = lock(&self.looked);
+        let now = SystemTime::now();
+        let stamp = Stamp::of(self.file.path()).ok_or_else(|| gone(self.file.path()))?;
+        if stamp.identity != looked.stamp.identity {
+            looked.version.number += 1;
+            looked.version.replaced += 1;
+            *lock(&self.reader) = Weak::new();
             *lock(&self.memory) = Memory::default();
-            return Ok(opened.version);
+        } else if stamp != looked.stamp || looked.is_fresh {
+            looked.version.number += 1;
         }
-        let seen = opened.reader.version()?;
-        if seen != opened.seen {
-            opened.seen = seen;
-            opened.version.number += 1;
+        looked.is_fresh = stamp.is_fresh(now);
+        looked.stamp = stamp;
+        Ok(looked.version)
+    }
+
+    /// Returns the open file, for as long as a verb needs it.
+    fn reader(&self) -> Result<Arc<Mutex<SqliteReader>>, Failure> {
+        let mut kept = lock(&self.reader);
+        if let Some(reader) = kept.upgrade() {
+            return Ok(reader);
         }
-        Ok(opened.version)
+        let reader = Arc::new(Mutex::new(SqliteReader::open(self.file.clone())?));
+        *kept = Arc::downgrade(&reader);
+        Ok(reader)
     }
 
     /// Returns the format of the file.
-    pub(crate) fn format(&self) -> u32 {
-        lock(&self.opened).reader.format()
+    pub(crate) fn format(&self) -> Result<u32, Failure> {
+        Ok(lock(&*self.reader()?).format())
     }
 
     /// Returns the file, with its keys.
@@ -178,30 +207,55 @@ fn gone(path: &Path) -> Failure {
     ))
 }
 
-impl Identity {
-    #[cfg(unix)]
+impl Stamp {
+    /// Returns the stamp of a file, without opening it: closing it would release the locks on it of a saver in this
+    /// process.
     fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let held = path.metadata().ok()?;
-        Some(Self { inode: (held.dev(), held.ino()) })
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let log = Path::new(&log).metadata().ok().map(|log| Written::of(&log));
+        let file = path.metadata().ok()?;
+        Some(Self { identity: Identity::of(&file), file: Written::of(&file), log })
     }
 
-    #[cfg(not(unix))]
-    fn of(path: &Path) -> Option<Self> {
-        Some(Self { created: path.metadata().ok()?.created().ok() })
+    /// Returns `true` if the file was changed so shortly before this time that the next change can have the same stamp.
+    fn is_fresh(&self, now: SystemTime) -> bool {
+        let written = [Some(self.file), self.log].into_iter().flatten().filter_map(|written| written.at);
+        // A time in the future is that of another clock.
+        written.max().and_then(|at| now.duration_since(at).ok()).is_some_and(|since| since < TICK)
     }
 }
 
-/// A version of a file that stays open.
+impl Identity {
+    #[cfg(unix)]
+    fn of(file: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { inode: (file.dev(), file.ino()) }
+    }
+
+    #[cfg(not(unix))]
+    fn of(file: &Metadata) -> Self {
+        Self { created: file.created().ok() }
+    }
+}
+
+impl Written {
+    fn of(file: &Metadata) -> Self {
+        Self { length: file.len(), at: file.modified().ok() }
+    }
+}
+
+/// A version of a file, which is open.
 #[derive(Clone)]
 pub(crate) struct Kept {
     file: Arc<KeptFile>,
     version: u64,
+    reader: Arc<Mutex<SqliteReader>>,
 }
 
 impl Kept {
     fn read<T>(&self, read: impl FnOnce(&SqliteReader) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        read(&lock(&self.file.opened).reader)
+        read(&lock(&self.reader))
     }
 
     /// Returns what was read before in this version, or reads it.

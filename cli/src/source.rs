@@ -30,7 +30,7 @@ pub(super) struct Source {
     pub(super) reader: Box<dyn CheckpointReader>,
     /// The subgraphs of threads that were read so far.
     pub(super) below: RefCell<BTreeMap<ThreadId, Rc<Subgraphs>>>,
-    /// The file, if it stays open between verbs.
+    /// The file, if several verbs read it.
     kept: Option<Kept>,
 }
 
@@ -92,12 +92,12 @@ impl Source {
         Ok(Arc::new(past))
     }
 
-    /// Returns the usage of a thread that was summed up before, if the file stays open.
+    /// Returns the usage of a thread that was summed up before, if several verbs read the file.
     pub(super) fn known_usage(&self, thread: &ThreadId) -> Option<Known> {
         self.kept.as_ref()?.usage(thread)
     }
 
-    /// Keeps the usage of a thread, if the file stays open.
+    /// Keeps the usage of a thread, if several verbs read the file.
     pub(super) fn remember_usage(&self, thread: &ThreadId, known: Known) {
         if let Some(kept) = &self.kept {
             kept.remember_usage(thread, known);

@@ -10,7 +10,7 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::checkpoint_reader::Snapshots;
 use crate::connection::Connection;
-use crate::error::{FileError, sqlite};
+use crate::error::FileError;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::file::file_path::{beside, not_a_file};
 use crate::file::{FORMATS, File, Sharing, snapshot};
@@ -46,8 +46,6 @@ struct Held {
     format: u32,
     /// The stamp of the file at the time when it was opened as one that no other program has open.
     alone: Option<Stamp>,
-    /// The version that the connection last saw, and the number of changes before it.
-    seen: (i64, u64),
 }
 
 impl SqliteReader {
@@ -92,26 +90,6 @@ impl SqliteReader {
         self.held.borrow().format
     }
 
-    /// Returns a number that grows when the file was changed since the last call. It reads no row. Numbers of two readers
-    /// cannot be compared.
-    ///
-    /// # Errors
-    /// Returns the errors of [`open`](Self::open).
-    pub fn version(&self) -> Result<u64, StoreError> {
-        let mut held = self.held.borrow_mut();
-        if held.alone.is_some() {
-            if held.alone != Stamp::of_lonely(&self.path) {
-                held.reopen(&self.file, &self.path)?;
-            }
-            return Ok(held.seen.1);
-        }
-        let version = version(&held.connection)?;
-        if version != held.seen.0 {
-            held.seen = (version, held.seen.1 + 1);
-        }
-        Ok(held.seen.1)
-    }
-
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
@@ -127,7 +105,7 @@ impl SqliteReader {
                 return result;
             }
             // A program has begun to write to the file.
-            held.reopen(&self.file, &self.path)?;
+            *held = Held::open(&self.file, &self.path)?;
         }
     }
 }
@@ -158,23 +136,8 @@ impl Held {
             },
             _ => error,
         })?;
-        let seen = if alone.is_some() { (0, 0) } else { (version(&connection)?, 0) };
-        Ok(Self { connection, format, alone, seen })
+        Ok(Self { connection, format, alone })
     }
-
-    /// Opens the file again after a change.
-    fn reopen(&mut self, file: &File, path: &Path) -> Result<(), StoreError> {
-        let changes = self.seen.1 + 1;
-        *self = Self::open(file, path)?;
-        self.seen.1 = changes;
-        Ok(())
-    }
-}
-
-/// Returns a number of SQLite that changes with the commits of other connections.
-fn version(connection: &Connection) -> Result<i64, StoreError> {
-    let mut look = connection.prepare_cached("PRAGMA data_version").map_err(sqlite)?;
-    look.query_row([], |row| row.get(0)).map_err(sqlite)
 }
 
 fn cannot_open(error: Option<&rusqlite::Error>) -> bool {

@@ -269,7 +269,7 @@ async fn with_schemas(studio: &Studio, text: &str) -> Result<String, Refused> {
 pub(super) async fn session(State(studio): State<Studio>) -> Result<Response, Refused> {
     let (file, format, mut graphs) = studio
         .blocking(|documents| {
-            Ok((documents.path().display().to_string(), documents.format(), documents.graphs()?))
+            Ok((documents.path().display().to_string(), documents.format()?, documents.graphs()?))
         })
         .await?;
     let lent = studio.0.program.iter().flat_map(|program| &program.graphs);

@@ -216,33 +216,6 @@ fn a_thread_counts_what_it_has_of_its_own() {
 }
 
 #[test]
-fn the_version_grows_when_the_file_was_changed() {
-    run(async {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.db");
-        let saver = open(&path).await;
-        let first = advance(&saver, "t", None, [set(0, "1")]).await;
-        drop(saver);
-        // Nobody has it open.
-        let reader = SqliteReader::open(&path).unwrap();
-        let alone = reader.version().unwrap();
-        assert_eq!(head_of(&reader), first);
-        assert_eq!(reader.version().unwrap(), alone);
-        assert_eq!(beside(&path), ["t.db"]);
-
-        let saver = open(&path).await;
-        let second = advance(&saver, "t", Some(&first), []).await;
-        let changed = reader.version().unwrap();
-        assert!(changed > alone, "{changed}");
-        assert_eq!(head_of(&reader), second);
-        assert_eq!(reader.version().unwrap(), changed, "reading is no change");
-        let third = advance(&saver, "t", Some(&second), []).await;
-        assert!(reader.version().unwrap() > changed);
-        assert_eq!(head_of(&reader), third);
-    });
-}
-
-#[test]
 fn a_tree_is_read_on_from_an_earlier_one() {
     run(async {
         let folder = tempfile::tempdir().unwrap();

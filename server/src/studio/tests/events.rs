@@ -32,6 +32,17 @@ impl Events {
             }
         }
     }
+
+    /// Returns the text of the next event that the file is gone. A change just before can be told twice.
+    async fn gone(&mut self) -> String {
+        loop {
+            let event = self.next().await;
+            match event.strip_prefix("event: gone\ndata: ") {
+                Some(text) => return text.to_owned(),
+                None => assert!(event.starts_with("event: changed\n"), "{event}"),
+            }
+        }
+    }
 }
 
 async fn open(path: &std::path::Path) -> Graph<Essay> {
@@ -63,6 +74,23 @@ async fn a_change_by_another_program_is_told_once_it_is_stored() {
     }
 }
 
+/// A program that ended while a studio followed its file once left its log beside it, and a copy of the file alone
+/// lacked the newest steps.
+#[tokio::test]
+async fn a_studio_does_not_keep_the_log_of_a_program_that_ends() {
+    let file = written().await;
+    let graph = open(&file.path).await;
+    let page = Page::of(&file.path);
+    let mut events = Events::of(&page).await;
+    graph.thread("last").run(essay("Last")).await.unwrap().interrupted().unwrap();
+    events.next().await;
+    assert_eq!(page.read("threads", &[("text", "last")]).await["threads"][0]["status"], "waiting");
+    drop(graph);
+    let names = std::fs::read_dir(file.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["essays.db"]);
+    assert_eq!(page.read("threads", &[]).await["total"], 4);
+}
+
 #[tokio::test]
 async fn a_file_that_is_deleted_or_replaced_is_gone() {
     let file = written().await;
@@ -71,11 +99,8 @@ async fn a_file_that_is_deleted_or_replaced_is_gone() {
     let other = written().await;
     let kept = file.folder.path().join("kept.db");
     std::fs::rename(&file.path, &kept).unwrap();
-    let event = events.next().await;
-    assert!(
-        event.starts_with("event: gone\ndata: ") && event.contains("was deleted or moved away"),
-        "{event}"
-    );
+    let text = events.gone().await;
+    assert!(text.contains("was deleted or moved away"), "{text}");
     let (status, error) = page.get("threads", &[]).await;
     assert_eq!(status, 404);
     assert!(error["detail"].as_str().unwrap().contains("put it back"), "{error}");
@@ -85,8 +110,8 @@ async fn a_file_that_is_deleted_or_replaced_is_gone() {
     assert_eq!(page.read("threads", &[]).await["total"], 3);
     // Another file in its place is shown, and said.
     std::fs::rename(&other.path, &file.path).unwrap();
-    let event = events.next().await;
-    assert!(event.contains("another file was put in the place"), "{event}");
+    let text = events.gone().await;
+    assert!(text.contains("another file was put in the place"), "{text}");
     assert_eq!(page.read("threads", &[]).await["total"], 3);
     drop(other.folder);
 }
