@@ -1,7 +1,7 @@
 // The page while the file changes, the connection breaks, or the file goes away.
 
 import assert from "node:assert/strict";
-import { copyFile, readFile, readdir, rename, rm } from "node:fs/promises";
+import { copyFile, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { test } from "node:test";
 import { SCREENS } from "./screens";
@@ -33,7 +33,15 @@ test("what another process writes is shown, and the focus stays", async (t) => {
   tab.check();
 });
 
-test("the focus is kept over 1,000 events", async (t) => {
+/** Runs in the page: makes it believe that the file changed so many times. */
+async function events(count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += 1) {
+    dispatchEvent(new Event("flood"));
+    await new Promise(requestAnimationFrame);
+  }
+}
+
+test("the focus is kept over 1,000 events, and the heap is flat", async (t) => {
   const file = await fileOf(t, "visit");
   const tab = await Tab.open(t, await serverOf(t, file), "#/", { prepare: async (page) => void (await page.addInitScript(flood)) });
   await tab.go("#/t/visit/c/visit@6?pane=bisect");
@@ -41,20 +49,13 @@ test("the focus is kept over 1,000 events", async (t) => {
   await tab.focused("Path in the state");
   await tab.type("answer");
   const asked = tab.asked.length;
-  await tab.page.evaluate(
-    () =>
-      new Promise<void>((resolve) => {
-        let sent = 0;
-        const send = () => {
-          dispatchEvent(new Event("flood"));
-          sent += 1;
-          if (sent < 1_000) setTimeout(send, 2);
-          else resolve();
-        };
-        send();
-      }),
-  );
+  await tab.page.evaluate(events, 200);
+  const before = await tab.heap();
+  await tab.page.evaluate(events, 800);
   await tab.settled();
+  const after = await tab.heap();
+  t.diagnostic(`heap: ${before} bytes after 200 events, ${after} after 1,000`);
+  assert.ok(after < 64e6 && after - before < 1e6, `the heap grew from ${before} to ${after} bytes`);
   assert.equal(await tab.focus(), "Path in the state");
   assert.equal(await tab.page.getByRole("textbox", { name: "Path in the state" }).inputValue(), "answer");
   await tab.sees("heading", "Step 6 · write");
@@ -91,7 +92,7 @@ test("a program that was started again does not know the token", async (t) => {
   await tab.sees("heading", "Step 21 · evaluate");
   await first.stop();
   await tab.sees("alert", "");
-  await serverOf(t, file, new URL(first.origin).port);
+  await serverOf(t, file, "--port", new URL(first.origin).port);
   await tab.reads(/does not know the token of this page\. Open the address that it printed/);
   const bare = await Tab.open(t, first, "");
   await bare.reads(/does not know the token of this page/);
@@ -101,6 +102,7 @@ test("a file that is deleted or replaced", async (t) => {
   const file = await fileOf(t, "visit");
   const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
   await tab.page.getByText("live", { exact: true }).waitFor();
+  await tab.sees("heading", "Step 21 · evaluate");
   await copyFile(file, `${file}.copy`);
   await rm(file);
   await tab.reads(/museum\.db was deleted or moved away while it was open/);
@@ -119,6 +121,31 @@ test("a link to what is not in the file", async (t) => {
   }
   await tab.go("#/t/nobody");
   await tab.reads(/there is no thread or checkpoint nobody/);
+  tab.check();
+});
+
+test("a damaged thread is named, and the others are shown", async (t) => {
+  const file = await fileOf(t, "visit", "article");
+  const bytes = await readFile(file, "latin1");
+  await writeFile(file, bytes.replaceAll("Typed graphs: draft 1", "Typed graphs: draXt 1"), "latin1");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/");
+  await tab.sees("region", "Damaged threads");
+  await tab.reads(/is damaged: question \w+ is damaged: its checksum does not match/);
+  await tab.go("#/t/article");
+  await tab.reads(/is damaged: its checksum does not match/);
+  await tab.go("#/t/visit");
+  await tab.sees("heading", "Step 21 · evaluate");
+  tab.check();
+});
+
+test("an encrypted file is shown with its key, and needs it", async (t) => {
+  const file = await fileOf(t, "visit");
+  const keys = `${file}.keys`;
+  await writeFile(keys, `first ${"0a".repeat(32)}\n`);
+  await superstep("rekey", file, "--key-file", keys);
+  await assert.rejects(superstep("studio", file, "--no-open"), /is encrypted with the key first: open it with its keys/);
+  const tab = await Tab.open(t, await serverOf(t, file, "--key-file", keys), "#/t/visit?pane=bisect&path=answer&is=!~%20except%20Mondays");
+  await tab.sees("link", /step 8/);
   tab.check();
 });
 
