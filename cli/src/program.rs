@@ -90,7 +90,10 @@ fn run_added(
     let carry_out = || -> Result<Exit, Failure> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::of)?;
-        Ok(runtime.block_on(verb.run(file.keyed()?, options, Screen { look, ..screen }))?)
+        let ended = runtime.block_on(verb.run(file.keyed()?, options, Screen { look, ..screen }));
+        // What still reads the file in the background does not delay the end.
+        runtime.shutdown_background();
+        Ok(ended?)
     };
     match carry_out() {
         Ok(exit) => Ok((String::new(), exit)),
@@ -101,7 +104,7 @@ fn run_added(
 /// The text and the exit code of a call without an answer: an error, or a help text.
 #[derive(Debug)]
 pub(super) struct Unanswered {
-    text: String,
+    pub(super) text: String,
     exit: Exit,
 }
 

@@ -93,6 +93,12 @@ impl ReadOnlySaver {
         self.0.file.path()
     }
 
+    /// Returns the file with its keys and limits, for other readers, such as a [`SqliteReader`].
+    #[must_use]
+    pub fn checkpoint_file(&self) -> CheckpointFile {
+        self.0.file.clone()
+    }
+
     /// Returns the graphs of the threads in the file, by name, as their latest readable checkpoints have them.
     ///
     /// # Errors

@@ -49,6 +49,10 @@ pub struct ServeOptions {
     /// Let running supersteps finish for this time at the end
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
+    /// Serve the studio, too: a page on the threads, at an address that is printed
+    #[cfg(feature = "studio")]
+    #[arg(long)]
+    studio: bool,
 }
 
 /// An error of a server that was started from a command line.
@@ -109,6 +113,7 @@ impl Server {
     /// | `--allow-host HOST` | a host that requests may name, [repeatable](Self::allow_host) |
     /// | `--insecure` | admits [every client](Self::insecure) |
     /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
+    /// | `--studio` | also serves [the studio](Self::studio), and prints its address with a new token (feature `studio`) |
     pub async fn run<A: Into<OsString> + Clone>(self, arguments: impl IntoIterator<Item = A>) -> ExitCode {
         let arguments = match Arguments::try_parse_from(arguments) {
             Ok(arguments) => arguments,
@@ -134,7 +139,14 @@ impl Server {
     /// # Errors
     /// Returns an error if the server cannot start.
     pub async fn run_with(mut self, options: ServeOptions) -> Result<Stopped, CommandLineError> {
-        let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace } = options;
+        #[cfg(feature = "studio")]
+        let studio = match options.studio {
+            true => Some(crate::studio::new_token()?),
+            false => None,
+        };
+        #[cfg(not(feature = "studio"))]
+        let studio: Option<(Token, String)> = None;
+        let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace, .. } = options;
         let token = match (token_file, std::env::var(TOKEN)) {
             (Some(_), _) if self.auth.is_some() => return Err(CommandLineError::Auth),
             (Some(path), _) => Some(Token::from_file(path)?),
@@ -155,11 +167,19 @@ impl Server {
         if let Some(seconds) = grace {
             self = self.grace(Duration::from_secs(seconds));
         }
+        #[cfg(feature = "studio")]
+        if let Some((token, _)) = &studio {
+            self = self.studio(token.clone());
+        }
         let mut signals = Signals::new().map_err(CommandLineError::Signals)?;
         let (names, manner) = (self.names(), if self.is_read_only { ", read-only" } else { "" });
         let listening = self.listen(SocketAddr::new(host, port)).await?;
         // A closed standard output is no reason to stop.
         drop(writeln!(io::stdout(), "Serving {names} at http://{}{manner}", listening.address()));
+        if let Some((_, secret)) = studio {
+            let address = listening.address();
+            drop(writeln!(io::stdout(), "The studio is at http://{address}/studio#token={secret}"));
+        }
         let stop = CancellationToken::new();
         let stopped = async {
             signals.next().await;
@@ -175,7 +195,7 @@ impl Server {
 }
 
 /// The signals that stop a server.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -184,18 +204,18 @@ struct Signals {
 
 impl Signals {
     #[cfg(unix)]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {})
     }
 
     #[cfg(unix)]
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -203,7 +223,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -63,6 +63,8 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         workers: DEFAULT_WORKERS,
         lease: DEFAULT_LEASE,
         grace: DEFAULT_GRACE,
+        #[cfg(feature = "studio")]
+        studio: None,
     }
 }
 
@@ -88,6 +90,9 @@ pub struct Server {
     workers: usize,
     lease: Duration,
     pub(crate) grace: Duration,
+    /// The token of the studio, if the server has one.
+    #[cfg(feature = "studio")]
+    studio: Option<crate::Token>,
 }
 
 /// An error of starting a server.
@@ -112,6 +117,13 @@ pub enum ServeError {
     NoToken {
         /// The address.
         address: SocketAddr,
+    },
+    /// The studio cannot show the graphs' file.
+    #[cfg(feature = "studio")]
+    #[error("the studio cannot be served: {reason}")]
+    Studio {
+        /// The reason.
+        reason: String,
     },
     /// A host or an origin has a wildcard. All pages of the internet could then use the server from a browser.
     #[error("{name:?} has a wildcard: allow each host and origin by its name")]
@@ -224,6 +236,14 @@ impl Server {
         Self { grace, ..self }
     }
 
+    /// Also serves the studio at `/studio`: a page on the file of the graphs, for all clients that send this token,
+    /// whatever [authentication](Self::auth) the server has for others. The page of a [read-only](Self::read_only) server
+    /// only reads.
+    #[cfg(feature = "studio")]
+    pub fn studio(self, token: crate::Token) -> Self {
+        Self { studio: Some(token), ..self }
+    }
+
     /// Changes the limits on requests and connections.
     ///
     /// ```
@@ -250,7 +270,7 @@ impl Server {
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(ServeError::NoToken { address });
         }
-        Ok(Listening { listener, address, router, guard, workers, grace })
+        Ok(Listening { listener, address, router, guard, workers: Some(workers), grace })
     }
 
     /// Makes a router for a program that has a server already, and the workers that drive the runs. Mount it at the
@@ -275,6 +295,8 @@ impl Server {
         if let Some(error) = self.refused {
             return Err(error);
         }
+        #[cfg(feature = "studio")]
+        let graphs = self.graphs.clone();
         let webhooks = Webhooks::new(&self.webhook_hosts).map_err(|host| ServeError::WebhookHost { host })?;
         let (workers, lease, is_read_only) = (self.workers, self.lease, self.is_read_only);
         let options = ServiceOptions { workers, lease, webhooks, is_read_only, ..Default::default() };
@@ -288,8 +310,29 @@ impl Server {
             is_read_only,
         });
         let router = App::new(service.clone(), Arc::clone(&guard)).router();
+        #[cfg(feature = "studio")]
+        let router = match self.studio {
+            Some(token) => router.merge(studio(graphs, &service, token, &guard)?),
+            None => router,
+        };
         Ok((router, Workers { service }, guard))
     }
+}
+
+/// Returns the router of the studio of a server.
+#[cfg(feature = "studio")]
+fn studio(
+    graphs: Vec<AnyGraph>,
+    service: &Service,
+    token: crate::Token,
+    guard: &Guard,
+) -> Result<Router, ServeError> {
+    let failed = |refusal: superstep_cli::Refusal| ServeError::Studio { reason: refusal.text };
+    let documents = superstep_cli::Documents::of_graphs(&graphs).map_err(failed)?;
+    let program = crate::studio::Program { graphs, service: service.clone() };
+    let program = (!guard.is_read_only).then_some(program);
+    let pages = crate::studio::guarded(documents, program, token, guard.hosts.clone(), guard.limits);
+    Ok(pages.map_err(failed)?.0)
 }
 
 impl fmt::Debug for Server {
@@ -302,7 +345,7 @@ impl fmt::Debug for Server {
 /// The workers of a server, which drive its runs.
 #[derive(Clone)]
 pub struct Workers {
-    service: Service,
+    pub(crate) service: Service,
 }
 
 impl Workers {

@@ -16,6 +16,8 @@ mod serve;
 mod sessions;
 mod settings;
 mod streaming;
+#[cfg(feature = "studio")]
+mod studio;
 mod terminal;
 mod terminal_commands;
 mod terminal_ends;

@@ -32,6 +32,10 @@ struct Server {
 
 impl Server {
     fn start(name: &str, before: &[&str]) -> Self {
+        Self::of(name, &[before, &["serve"]].concat())
+    }
+
+    fn of(name: &str, words: &[&str]) -> Self {
         let folder = documents();
         let mut program = Command::new(example(name))
             .current_dir(folder.path())
@@ -39,26 +43,30 @@ impl Server {
             .env("XDG_DATA_HOME", folder.path())
             .env_remove("SUPERSTEP_MODEL")
             .env_remove("SUPERSTEP_TOKEN")
-            .args(before)
-            .args(["serve", "--port", "0"])
+            .args(words)
+            .args(["--port", "0"])
             .stdout(Stdio::piped())
             .spawn()
             .expect("the example runs");
         let mut said = String::new();
         let stdout = program.stdout.as_mut().expect("it is piped");
         BufReader::new(stdout).read_line(&mut said).expect("it prints its address");
-        let address =
-            said.trim().rsplit_once("http://").unwrap_or_else(|| panic!("{name}: {said}")).1.to_owned();
+        let address = said.trim().rsplit_once("http://").unwrap_or_else(|| panic!("{name}: {said}")).1;
+        let address = address.split('/').next().unwrap_or_default().to_owned();
         Self { program, address, said, _folder: folder }
     }
 
     /// Sends a request; returns the status and the body.
     fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        self.send_with("", method, path, body)
+    }
+
+    fn send_with(&self, header: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let mut server = TcpStream::connect(&self.address).expect("it listens");
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let kind = "content-type: application/json\r\n";
         // With HTTP/1.0, so that the response is not chunked.
-        let head = format!("{method} {path} HTTP/1.0\r\nhost: {}\r\n{kind}", self.address);
+        let head = format!("{method} {path} HTTP/1.0\r\nhost: {}\r\n{header}{kind}", self.address);
         write!(server, "{head}content-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
         let mut response = String::new();
         server.read_to_string(&mut response).expect("text");
@@ -90,6 +98,21 @@ fn examples_with_a_file_serve_their_graphs() {
         assert_eq!(server.said, format!("Serving {graph} at http://{}\n", server.address), "{name}");
         assert_eq!(server.send("GET", "/ok", &Value::Null), (200, json!({ "ok": true, "services": {} })));
         server.stop();
+    }
+}
+
+#[test]
+fn examples_with_a_file_have_a_studio_that_runs_their_graphs() {
+    for (name, graph) in SERVED {
+        let studio = Server::of(name, &["debug", "studio", "--no-open", "--json"]);
+        let said: Value = serde_json::from_str(&studio.said).expect("JSON");
+        let (_, token) =
+            said["address"].as_str().and_then(|page| page.split_once("#token=")).expect("a token");
+        let token = format!("authorization: Bearer {token}\r\n");
+        let (status, session) = studio.send_with(&token, "GET", "/studio/api/session", &Value::Null);
+        assert_eq!((status, &session["graphs"]), (200, &json!([graph])), "{name}");
+        assert_eq!(session["program"], true, "{name}");
+        studio.stop();
     }
 }
 

@@ -9,6 +9,8 @@ mod commands;
 mod crons;
 mod failure;
 mod items;
+#[cfg(feature = "studio")]
+mod lent;
 mod runs;
 mod schedule;
 mod shown;

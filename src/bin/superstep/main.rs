@@ -10,5 +10,7 @@ fn main() -> ExitCode {
     superstep_cli::main(&[
         #[cfg(feature = "server")]
         &serve::Serve,
+        #[cfg(feature = "studio")]
+        &superstep_server::StudioVerb,
     ])
 }

@@ -175,9 +175,10 @@ fn help_names_the_verbs_and_how_it_was_called() {
             .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
             .filter(|verb| !verb.is_empty() && *verb != "help")
             .collect();
-        for verb in
-            ["run", "resume", "answer", "rerun", "tail", "replay", "migrate", "log", "export", "import"]
-        {
+        for verb in [
+            "run", "resume", "answer", "rerun", "tail", "replay", "migrate", "log", "export", "import",
+            "studio",
+        ] {
             assert!(verbs.contains(&verb), "{verb}");
         }
         for verb in verbs {

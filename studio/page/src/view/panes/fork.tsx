@@ -1,0 +1,88 @@
+// Fork: begins a branch or a thread at the selected step.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { forkCommand, resumeCommand } from "../../model/commands";
+import { planWords } from "../../model/storing";
+import { shortId, shown } from "../../model/words";
+import * as requests from "../../wire/requests";
+import { useDocument, useShared } from "../context";
+import { Commands, Refusal, Sentences, submitByKey, useWriting } from "../forms";
+import { Sentence } from "../parts";
+import { usePost } from "../post";
+import { DestinationFields, useDestination } from "./destination";
+import type { PaneProps } from "./registry";
+import { type Address, useAddress, useFixed } from "./selection";
+
+export function ForkPane({ thread, row }: PaneProps): JSX.Element {
+  useFixed(row);
+  const address = useAddress(thread, row);
+  const writing = useWriting("fork");
+  if (row === null || address === null || writing === null) return <Sentence>Reading …</Sentence>;
+  return <ForkForm key={row.id} address={address} next={row.next} file={writing.file} canWrite={writing.canWrite} />;
+}
+
+interface Props {
+  readonly address: Address;
+  readonly next: readonly string[];
+  readonly file: string;
+  readonly canWrite: boolean;
+}
+
+function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
+  const { studio, page } = useShared();
+  const { thread, step, isHead } = address;
+  const destination = useDestination("fork", address.id);
+  const open = useOpenQuestions(thread);
+  const [isChecked, setChecked] = useState(false);
+  const { isSent, failure, send } = usePost();
+  const { name, problem } = destination;
+  const words = planWords({ verb: "fork", file, thread, row: { step, next: [...next] }, isHead, name, open, as: null });
+
+  const fork = async () => {
+    setChecked(true);
+    if (!canWrite || problem !== null) return;
+    const forked = await send(requests.fork(address.exact, name ?? undefined));
+    if (forked === null) return;
+    const sentence = forked.branch
+      ? `A branch of ${shown(forked.thread)} began at step ${forked.step}, as checkpoint ${shortId(forked.checkpoint)}.`
+      : `Thread ${shown(forked.thread)} began at step ${forked.step}, as checkpoint ${shortId(forked.checkpoint)}.`;
+    studio.drafts.stored.of(forked.checkpoint).value = sentence;
+    studio.announcer.say(sentence);
+    destination.put({ isThread: false, name: "" });
+    studio.follow(forked.thread, { pane: "run", front: "detail" });
+    page.focusPane(true);
+  };
+  return (
+    <form
+      class="padded fields"
+      onKeyDown={submitByKey}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void fork();
+      }}
+    >
+      <DestinationFields destination={destination} thread={thread} isOnTop={false} isChecked={isChecked} focused />
+      <Sentences title={`What will be stored in ${shown(file)}`} words={words} />
+      {canWrite ? (
+        <div class="fields-end">
+          <button type="submit" class="button primary" disabled={isSent}>
+            {name === null ? `Begin a branch at step ${step}` : `Begin thread ${shown(name) || "…"}`}
+          </button>
+        </div>
+      ) : (
+        <Commands commands={[forkCommand(file, address.readable, name), resumeCommand(name ?? thread)]}>
+          This page only reads the file. These commands do it; the second one needs the program that wrote the file, in place of PROGRAM:
+        </Commands>
+      )}
+      <Refusal failure={failure} />
+    </form>
+  );
+}
+
+/** The number of open questions on the latest checkpoint of a thread. */
+export function useOpenQuestions(thread: string): number {
+  const { value } = useDocument(requests.show(thread));
+  return (value?.questions ?? []).filter(({ answer }) => answer === undefined).length;
+}
+

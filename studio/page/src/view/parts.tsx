@@ -1,0 +1,105 @@
+// Small parts that all screens share.
+
+import type { ComponentChildren, JSX } from "preact";
+import { type Action, BINDINGS, keyOf, titleOf } from "../model/keys";
+import { ago, shown, shownNode, time } from "../model/words";
+import type { Failure } from "../wire/client";
+import { useAct } from "./context";
+
+const SIGNS = {
+  up: "M8 13V3M4 7l4-4 4 4",
+  down: "M8 3v10M4 9l4 4 4-4",
+  left: "M13 8H3M7 4 3 8l4 4",
+  right: "M3 8h10M9 4l4 4-4 4",
+  top: "M8 14V6M5 9l3-3 3 3M3 2.500h10",
+  bottom: "M8 2v8M5 7l3 3 3-3M3 13.500h10",
+  check: "M3 8.500 6.500 12 13 4.500",
+  cross: "M4 4l8 8M12 4l-8 8",
+  diamond: "M8 2.500 13.500 8 8 13.500 2.500 8z",
+  link: "M6.500 9.500l3-3M7 4.500l1-1a3 3 0 0 1 4.500 4.500l-1 1M9 11.500l-1 1A3 3 0 0 1 3.500 8l1-1",
+  fork: "M4 4v4a3 3 0 0 0 3 3h4M4 8v5M9.500 8.500 12 11l-2.500 2.500",
+  theme: "M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12",
+  search: "M7 3a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM10 10l3.500 3.500",
+} as const;
+
+export type SignName = keyof typeof SIGNS;
+
+export function Sign({ name }: { readonly name: SignName }): JSX.Element {
+  return (
+    <svg class="sign" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d={SIGNS[name]} />
+    </svg>
+  );
+}
+
+/** A button that does what a key does. With a sign and no text, the text is for screen readers. */
+export function ActionButton(props: {
+  readonly action: Action;
+  readonly children?: ComponentChildren;
+  readonly pressed?: boolean;
+  readonly disabled?: boolean;
+  readonly quiet?: boolean;
+  readonly sign?: SignName;
+}): JSX.Element {
+  const act = useAct();
+  const { action, sign, pressed, disabled = false } = props;
+  const quiet = props.quiet ?? sign !== undefined;
+  const text = props.children ?? (sign === undefined ? BINDINGS[action].title : <span class="sr">{BINDINGS[action].title}</span>);
+  return (
+    <button
+      type="button"
+      class={quiet ? "button quiet" : "button"}
+      title={titleOf(action)}
+      aria-keyshortcuts={keyOf(action)}
+      aria-pressed={pressed}
+      disabled={disabled}
+      onClick={() => act(action)}
+    >
+      {sign !== undefined && <Sign name={sign} />}
+      {text}
+    </button>
+  );
+}
+
+export function Key({ action }: { readonly action: Action }): JSX.Element {
+  return <kbd>{keyOf(action)}</kbd>;
+}
+
+/** A sentence in the place of what cannot be shown. */
+export function Sentence(props: { readonly children: ComponentChildren; readonly tone?: "plain" | "bad" }): JSX.Element {
+  return <div class={`sentence ${props.tone ?? "plain"}`}>{props.children}</div>;
+}
+
+export function FailureSentence({ failure }: { readonly failure: Failure }): JSX.Element {
+  return (
+    <div class="sentence bad" role="alert">
+      <p>{shown(failure.text)}</p>
+    </div>
+  );
+}
+
+export function Time({ at, now, relative = false }: { readonly at: string; readonly now: Date; readonly relative?: boolean }): JSX.Element {
+  return (
+    <time dateTime={at} title={shown(at)}>
+      {relative ? ago(at, now) : time(at, now)}
+    </time>
+  );
+}
+
+export function Node({ name }: { readonly name: string }): JSX.Element {
+  return <span class="node">{shownNode(name)}</span>;
+}
+
+/** A list of names on one line. */
+export function Names({ names, of = "field" }: { readonly names: readonly string[]; readonly of?: "field" | "node" }): JSX.Element {
+  return (
+    <span class={of}>
+      {names.map((name, position) => (
+        <>
+          {position > 0 && ", "}
+          {of === "node" ? shownNode(name) : shown(name)}
+        </>
+      ))}
+    </span>
+  );
+}

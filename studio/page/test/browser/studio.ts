@@ -1,0 +1,280 @@
+// Starts the studio of a file, and opens its page in a real browser.
+//
+// `SUPERSTEP` is the path of a program `superstep` with the feature `studio`; `CHROMIUM` is that of the browser, if it
+// is not Debian's. `PAGE` is a folder whose files are served instead of those in the program, to try a new build.
+
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, type TestContext } from "node:test";
+import { promisify } from "node:util";
+import { type Browser, type BrowserContextOptions, type Locator, type Page, chromium } from "playwright-core";
+
+const program = process.env["SUPERSTEP"] ?? "";
+assert.ok(existsSync(program), "set SUPERSTEP to the path of a program superstep with the feature studio");
+
+const run = promisify(execFile);
+
+/** Runs a verb of the command line, and returns what it printed. */
+export async function superstep(...given: readonly string[]): Promise<string> {
+  const { stdout } = await run(program, given, { maxBuffer: 1 << 26 });
+  return stdout;
+}
+
+const cleanups = new WeakMap<TestContext, (() => Promise<unknown>)[]>();
+
+/** Calls a function after a test, and what was given first last: a tab is closed before its server is stopped. */
+export function afterwards(t: TestContext, run: () => Promise<unknown>): void {
+  const runs = cleanups.get(t) ?? [];
+  if (runs.length === 0) {
+    cleanups.set(t, runs);
+    t.after(async () => {
+      for (const each of runs.reverse()) await each();
+    });
+  }
+  runs.push(run);
+}
+
+/** Exports of threads, which `npm run browser` reads. */
+const FILES = join(process.env["STUDIO_FILES"] ?? "", "/");
+
+/** Makes a file of these exported threads, in a folder that is removed after the test. */
+export async function fileOf(t: TestContext, ...threads: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "studio-"));
+  afterwards(t, () => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "museum.db");
+  for (const thread of threads) await superstep("import", file, `${FILES}${thread}.json`);
+  return file;
+}
+
+export interface Server {
+  readonly origin: string;
+  /** The address of the page, with its token. */
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the studio of a file with `superstep`. */
+export function serverOf(t: TestContext, file: string, ...options: readonly string[]): Promise<Server> {
+  return served(t, program, ["studio", file, ...(options.includes("--port") ? [] : ["--port", "0"]), ...options], {});
+}
+
+/** The folder with the built examples. */
+export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..");
+
+/** Starts the studio of an example. Its file is in the folder; options come before its verb. */
+export function programOf(t: TestContext, name: string, folder: string, ...options: readonly string[]): Promise<Server> {
+  return served(t, join(EXAMPLES, name), [...options, "debug", "studio", "--port", "0"], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
+}
+
+async function served(t: TestContext, command: string, given: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv }): Promise<Server> {
+  const child = spawn(command, [...given, "--no-open", "--json"], { ...options, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  afterwards(t, stop);
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { address } = JSON.parse(line);
+    return { address, origin: new URL(address).origin, stop };
+  }
+  throw new Error(`${command} ${given.join(" ")} ended before it was ready`);
+}
+
+let browser: Promise<Browser> | null = null;
+after(async () => (await browser)?.close());
+
+interface TabOptions extends BrowserContextOptions {
+  /** Called before the page is loaded. */
+  readonly prepare?: (page: Page) => Promise<void>;
+}
+
+/** Runs in a page before its code: each event `flood` of the window is taken for the program's, as if the file had changed. */
+export function flood(): void {
+  const fetched = window.fetch;
+  window.fetch = async (input, init) => {
+    const response = await fetched(input, init);
+    if (!response.url.endsWith("/events") || response.body === null) return response;
+    const reader = response.body.getReader();
+    const body = new ReadableStream<Uint8Array>({
+      start: (stream) => {
+        addEventListener("flood", () => stream.enqueue(new TextEncoder().encode("event: changed\ndata: {}\n\n")));
+        const read = async (): Promise<void> => {
+          const { done, value } = await reader.read();
+          if (done) return stream.close();
+          stream.enqueue(value);
+          return read();
+        };
+        void read();
+      },
+    });
+    return new Response(body, response);
+  };
+}
+
+/** A tab with the page, and what must not happen in it. */
+export class Tab {
+  /** Requests to other origins, reports of the content policy, dialogs, and errors of scripts. */
+  readonly forbidden: string[] = [];
+  /** The requests that were sent to the API, without those for events. */
+  readonly asked: string[] = [];
+
+  private constructor(
+    readonly page: Page,
+    readonly server: Server,
+  ) {}
+
+  static async open(t: TestContext, server: Server, fragment: string, { prepare, ...options }: TabOptions = {}): Promise<Tab> {
+    browser ??= chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+    const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+    afterwards(t, async () => {
+      await context.unrouteAll({ behavior: "ignoreErrors" });
+      await context.close();
+    });
+    context.setDefaultTimeout(10_000);
+    const tab = new Tab(await context.newPage(), server);
+    await tab.guard();
+    await prepare?.(tab.page);
+    // Without a fragment, the address is not the one that was printed.
+    await tab.page.goto(fragment === "" ? `${server.origin}/studio` : `${server.address}&${fragment.slice(1)}`);
+    return tab;
+  }
+
+  private async guard(): Promise<void> {
+    const { page, forbidden, server } = this;
+    page.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.protocol !== "data:" && url.origin !== server.origin) forbidden.push(`request to ${url.origin}`);
+      if (url.pathname.startsWith("/studio/api/") && !url.pathname.endsWith("/events")) this.asked.push(url.pathname.slice(12) + url.search);
+    });
+    page.on("pageerror", (error) => forbidden.push(`error: ${error.message}`));
+    page.on("dialog", (dialog) => {
+      forbidden.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on("console", (message) => {
+      if (/content security policy/i.test(message.text())) forbidden.push(message.text());
+    });
+    const folder = process.env["PAGE"];
+    if (folder === undefined) return;
+    await page.route(/\/studio(\/[a-z]+\.(js|css))?$/, async (route) => {
+      const response = await route.fetch();
+      const name = new URL(route.request().url()).pathname.split("/").at(2) ?? "index.html";
+      const headers = { ...response.headers(), "content-type": { js: "text/javascript", css: "text/css" }[name.split(".").at(-1) ?? ""] ?? "text/html" };
+      await route.fulfill({ status: 200, headers, body: readFileSync(join(folder, name)) });
+    });
+  }
+
+  /** Goes to another view, as a link does. */
+  async go(fragment: string): Promise<void> {
+    await this.page.evaluate((to) => {
+      location.hash = to;
+    }, fragment);
+  }
+
+  async press(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) await this.page.keyboard.press(key);
+  }
+
+  async type(text: string): Promise<void> {
+    await this.page.keyboard.type(text);
+  }
+
+  /** Presses Tab until an element with this name has the focus. */
+  async tabTo(name: string | RegExp): Promise<void> {
+    for (let presses = 0; presses < 200; presses += 1) {
+      if (matches(name, await this.focus())) return;
+      await this.press("Tab");
+    }
+    throw new Error(`Tab does not lead to ${String(name)}`);
+  }
+
+  /** Resolves once an element with this name has the focus. */
+  async focused(name: string | RegExp): Promise<void> {
+    await this.until(async () => matches(name, await this.focus()), `the focus at ${String(name)}`);
+  }
+
+  /** The accessible name of the element with the focus. */
+  async focus(): Promise<string> {
+    const snapshot = await this.page.locator(":focus").or(this.page.locator("body")).last().ariaSnapshot();
+    return /^- \S+ "((?:[^"\\]|\\.)*)"/.exec(snapshot)?.[1] ?? "";
+  }
+
+  /** Resolves once a condition holds, which is looked at after each frame. */
+  async until(holds: () => Promise<boolean>, what: string): Promise<void> {
+    const deadline = Date.now() + 10_000;
+    while (!(await holds())) {
+      assert.ok(Date.now() < deadline, `waited in vain for ${what}`);
+      await this.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    }
+  }
+
+  async isShown(text: string | RegExp): Promise<boolean> {
+    return (await this.page.getByText(text).filter({ visible: true }).count()) > 0;
+  }
+
+  /** Returns the first text of the pane that matches and is not the former one. */
+  async next(pattern: RegExp, former: string): Promise<string> {
+    let found: string | undefined;
+    const look = async () => {
+      found = pattern.exec(await this.page.locator("#pane").innerText())?.[0];
+      return found !== undefined && found !== former;
+    };
+    await this.until(look, String(pattern));
+    return found ?? "";
+  }
+
+  /** Runs a command that the page shows. */
+  async shell(command: string): Promise<void> {
+    await this.page.getByText(command, { exact: true }).first().waitFor();
+    await run("bash", ["-c", `superstep() { "$SUPERSTEP" "$@"; }; ${command}`]);
+  }
+
+  /** Resolves once an element with this role and name is visible. */
+  async sees(role: Role, name: string | RegExp): Promise<Locator> {
+    const found = this.page.getByRole(role, { name }).first();
+    await found.waitFor();
+    return found;
+  }
+
+  /** Resolves once a text is visible. */
+  async reads(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  /** Resolves once nothing is read any more, and what was read is drawn. */
+  async settled(): Promise<void> {
+    const { page } = this;
+    const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+    await drawn();
+    const reading = () => page.evaluate(() => /(?:Reading|Loading|Comparing|Searching)[^.…]* …/.exec(document.querySelector("main")?.textContent ?? "Reading …")?.[0]);
+    await this.until(async () => (await reading()) === undefined, `what is read at ${page.url()}`);
+    await drawn();
+  }
+
+  /** The bytes that scripts use, after garbage was collected. */
+  async heap(): Promise<number> {
+    const session = await this.page.context().newCDPSession(this.page);
+    await session.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    await session.detach();
+    return usedSize;
+  }
+
+  /** Fails if anything happened that must not. */
+  check(): void {
+    assert.deepEqual(this.forbidden, []);
+  }
+}
+
+function matches(wanted: string | RegExp, text: string): boolean {
+  return typeof wanted === "string" ? wanted === text : wanted.test(text);
+}
+
+export type Role = Parameters<Page["getByRole"]>[0];
