@@ -13,8 +13,10 @@ use superstep_core::checkpoint::{At, Loaded, Page, Scan, SecretPast, StoreError,
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Json, Schema};
 use superstep_inspect::{Row, lanes};
+use superstep_nodes::model::Prices;
 
 use super::failure::Failure;
+use super::price_table::prices;
 use super::thread_usage::Known;
 
 /// The number of trees that are remembered.
@@ -31,6 +33,7 @@ pub(crate) struct KeptFile {
     /// its log into a file that is open elsewhere.
     reader: Mutex<Weak<Mutex<SqliteReader>>>,
     memory: Mutex<Memory>,
+    prices: Arc<Prices>,
 }
 
 /// The file at the last look.
@@ -144,7 +147,8 @@ impl KeptFile {
         drop(SqliteReader::open(file.clone())?);
         let stamp = stamp.ok_or_else(|| gone(file.path()))?;
         let looked = Looked { stamp, is_fresh: stamp.is_fresh(now), version: FileVersion::default() };
-        Ok(Self { file, looked: Mutex::new(looked), reader: Mutex::default(), memory: Mutex::default() })
+        let looked = Mutex::new(looked);
+        Ok(Self { file, looked, reader: Mutex::default(), memory: Mutex::default(), prices: prices()? })
     }
 
     /// Returns the file as it is now, open until the result is dropped.
@@ -254,6 +258,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// Returns the prices of tokens, as they were when the file was opened.
+    pub(crate) fn prices(&self) -> Arc<Prices> {
+        Arc::clone(&self.file.prices)
+    }
+
     fn read<T>(&self, read: impl FnOnce(&SqliteReader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         read(&lock(&self.reader))
     }

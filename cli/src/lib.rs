@@ -37,6 +37,7 @@ mod lines;
 mod messages;
 mod page;
 mod predicate;
+mod price_table;
 mod program;
 mod redaction;
 mod screen;

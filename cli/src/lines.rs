@@ -1,12 +1,14 @@
 //! Converts stored records to the shapes that verbs print.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use superstep_core::checkpoint::{
     AskRecord, CheckpointName, EffectOutcome, EffectRecord, NamedCheckpoint, Source as Origin, StepRecord,
     Summary, rfc3339,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_nodes::model::Prices;
 
 use super::failure::Failure;
 use super::json_shapes::{Effect, Line, Question};
@@ -23,12 +25,15 @@ pub(super) struct Known {
     heads: HashMap<CheckpointId, Vec<ThreadId>>,
     /// The names of checkpoints on one thread.
     names: HashMap<CheckpointId, Vec<CheckpointName>>,
+    /// The prices of tokens.
+    prices: Arc<Prices>,
 }
 
 impl Known {
     /// Reads the labels, with the names of one thread.
     pub(super) fn of(source: &Source, thread: &ThreadId) -> Result<Self, Failure> {
-        let mut known = Self { heads: HashMap::new(), names: names(source, thread)? };
+        let mut known =
+            Self { heads: HashMap::new(), names: names(source, thread)?, prices: Arc::clone(&source.prices) };
         for thread in source.reader.list_threads()?.threads {
             known.heads.entry(thread.head.id).or_default().push(thread.thread);
         }
@@ -89,7 +94,7 @@ impl Line {
     ) -> impl DoubleEndedIterator<Item = Self> + 's {
         steps.iter().take(limit).enumerate().map(move |(at, step)| {
             let before = steps.get(at + 1);
-            let used = before.and_then(|before| TokenUsage::by(&before.work.effects));
+            let used = before.and_then(|before| TokenUsage::by(&before.work.effects, &known.prices));
             let (began, ended) = (began_ms(step, before), step.checkpoint.id.unix_ms());
             let took_ms = began.and_then(|began| ended.checked_sub(began));
             let took_ms = took_ms.filter(|_| step.checkpoint.source == Origin::Loop);

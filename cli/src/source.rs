@@ -10,11 +10,13 @@ use superstep_core::checkpoint::{
     At, CheckpointName, Loaded, SecretPast, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_nodes::model::Prices;
 
 use super::failure::Failure;
 use super::file::FileArgument;
 use super::json_shapes::Lease;
 use super::kept_file::{Kept, Tree};
+use super::price_table;
 use super::subgraph_names::Subgraphs;
 use super::suggestion::{did_you_mean, visible};
 use super::thread_usage::Known;
@@ -32,6 +34,8 @@ pub(super) struct Source {
     pub(super) below: RefCell<BTreeMap<ThreadId, Rc<Subgraphs>>>,
     /// The file, if several verbs read it.
     kept: Option<Kept>,
+    /// The prices of tokens.
+    pub(super) prices: Arc<Prices>,
 }
 
 /// A checkpoint, and the thread through which it is read.
@@ -50,11 +54,11 @@ impl CheckpointRef {
 impl Source {
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
         let kept = file.kept()?;
-        let reader = match &kept {
-            Some(kept) => Box::new(kept.clone()),
-            None => file.reader()?,
+        let (reader, prices): (Box<dyn CheckpointReader>, _) = match &kept {
+            Some(kept) => (Box::new(kept.clone()), kept.prices()),
+            None => (file.reader()?, price_table::prices()?),
         };
-        Ok(Self { reader, below: RefCell::default(), kept })
+        Ok(Self { reader, below: RefCell::default(), kept, prices })
     }
 
     /// Returns the checkpoints of a thread with all its branches. For a subgraph's thread, only its own past is known.

@@ -28,7 +28,9 @@ impl Source {
             known => self.usage_to(thread, &head, known)?,
         };
         self.remember_usage(thread, to_head);
-        Ok(TokenUsage::sum([below, to_head.used, TokenUsage::by(&head.work.effects)].into_iter().flatten()))
+        Ok(TokenUsage::sum(
+            [below, to_head.used, TokenUsage::by(&head.work.effects, &self.prices)].into_iter().flatten(),
+        ))
     }
 
     /// Sums up the model calls before a checkpoint. The effects that led to a checkpoint are stored with its parent.
@@ -41,7 +43,7 @@ impl Source {
                 if step.thread != *thread {
                     return Ok(Known { head: head.checkpoint.id, used: TokenUsage::sum(used) });
                 }
-                used.extend(TokenUsage::by(&step.work.effects));
+                used.extend(TokenUsage::by(&step.work.effects, &self.prices));
                 if let Some(known) = known.filter(|known| known.head == step.checkpoint.id) {
                     used.extend(known.used);
                     return Ok(Known { head: head.checkpoint.id, used: TokenUsage::sum(used) });

@@ -1,8 +1,11 @@
 //! The usage of model calls.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
 
 use superstep_core::checkpoint::{EffectOutcome, EffectRecord};
+use superstep_nodes::model::{Prices, Usage};
 
 use super::page::{Page, plain};
 
@@ -17,7 +20,14 @@ pub(super) struct TokenUsage {
     #[serde(skip_serializing_if = "is_zero")]
     cache_read_tokens: u64,
     elapsed_ms: u64,
+    /// The cost, if the prices of all these models are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
 }
+
+/// A cost in millionths of a US dollar. Its JSON form is in dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cost(u64);
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -26,32 +36,55 @@ fn is_zero(count: &u64) -> bool {
 /// The members of a model call's outcome that are read.
 #[derive(Deserialize)]
 struct ModelCall {
-    usage: Tokens,
+    model: Option<String>,
+    usage: Usage,
     #[serde(default)]
     elapsed_ms: u64,
 }
 
-#[derive(Deserialize)]
-struct Tokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    #[serde(default)]
-    cache_read_tokens: u64,
+impl Cost {
+    /// Returns the cost of a model call; `None` if the price is unknown.
+    pub(super) fn of(model: Option<&str>, usage: &Usage, prices: &Prices) -> Option<Self> {
+        Some(Self(prices.of(model?)?.micro_usd(usage)))
+    }
+
+    fn plus(self, more: Self) -> Self {
+        Self(self.0.saturating_add(more.0))
+    }
+
+    fn dollars(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Small costs keep their digits.
+        let digits = if self.0 < 1_000_000 { 6 } else { 2 };
+        write!(f, "${:.digits$}", self.dollars())
+    }
+}
+
+impl Serialize for Cost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.dollars())
+    }
 }
 
 impl TokenUsage {
     /// Returns the usage of the model calls among these effects; `None` if there are none.
-    pub(super) fn by(effects: &[EffectRecord]) -> Option<Self> {
+    pub(super) fn by(effects: &[EffectRecord], prices: &Prices) -> Option<Self> {
         let outcomes = effects.iter().filter_map(|effect| match &effect.outcome {
             Some(EffectOutcome::Ok(value)) => value.decode::<ModelCall>().ok(),
             _ => None,
         });
-        Self::sum(outcomes.map(|ModelCall { usage, elapsed_ms }| Self {
+        Self::sum(outcomes.map(|ModelCall { model, usage, elapsed_ms }| Self {
             model_calls: 1,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cache_read_tokens: usage.cache_read_tokens,
             elapsed_ms,
+            cost: Cost::of(model.as_deref(), &usage, prices),
         }))
     }
 
@@ -63,12 +96,18 @@ impl TokenUsage {
             output_tokens: sum.output_tokens.saturating_add(more.output_tokens),
             cache_read_tokens: sum.cache_read_tokens.saturating_add(more.cache_read_tokens),
             elapsed_ms: sum.elapsed_ms.saturating_add(more.elapsed_ms),
+            cost: sum.cost.zip(more.cost).map(|(sum, more)| sum.plus(more)),
         })
     }
 
     /// Returns the number of tokens read and written.
     pub(super) fn both(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Returns the cost, if all prices are known.
+    pub(super) fn cost(self) -> Option<Cost> {
+        self.cost
     }
 
     /// Formats the tokens for a column: input and output.
@@ -78,12 +117,13 @@ impl TokenUsage {
 
     /// Shows the usage, after the text `of`.
     pub(super) fn show(self, page: &mut Page, of: &str) {
-        let Self { model_calls, input_tokens, output_tokens, elapsed_ms, .. } = self;
+        let Self { model_calls, input_tokens, output_tokens, elapsed_ms, cost, .. } = self;
         let calls =
             if model_calls == 1 { "1 model call".into() } else { format!("{model_calls} model calls") };
         let seconds = std::time::Duration::from_millis(elapsed_ms).as_secs_f64();
+        let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
         page.line([plain(format!(
-            "{of}{calls}: {input_tokens} tokens read, {output_tokens} written, {seconds:.1} s"
+            "{of}{calls}: {input_tokens} tokens read, {output_tokens} written, {seconds:.1} s{cost}"
         ))]);
     }
 }

@@ -26,7 +26,7 @@ fn notes(saver: SqliteSaver) -> Graph<Note> {
 fn superstep(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command.args(arguments).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
-    command.env_remove("SUPERSTEP_KEY_FILE");
+    command.env_remove("SUPERSTEP_KEY_FILE").env_remove("SUPERSTEP_PRICES");
     command
 }
 
@@ -168,6 +168,50 @@ async fn a_file_that_cannot_be_shown_has_its_sentence() {
     let studio = Studio::of(&[&sealed, "--port", "0", "--key-file", &right]);
     assert_eq!(studio.document("/studio/api/threads")["total"], 1);
     studio.end();
+}
+
+/// A file with a thread that called a model.
+async fn called(folder: &TempDir) -> String {
+    let path = folder.path().join("calls.db").to_str().unwrap().to_owned();
+    let mut g = StateGraph::<Note>::new("note");
+    let write = g.node("write", async |fx: Effects| {
+        let usage =
+            serde_json::json!({ "input_tokens": 1_000, "output_tokens": 200, "cache_read_tokens": 400 });
+        let reply = serde_json::json!({ "model": "quill-20260101", "usage": usage });
+        fx.run("model", || async { Ok::<_, Error>(reply) }).await?;
+        Ok::<_, Error>(Note::update().text("Rust"))
+    });
+    g.edge(START, write);
+    g.edge(write, END);
+    let graph = g.compile().unwrap().checkpointer(SqliteSaver::open(&path).await.unwrap());
+    graph.thread("rust").run(Note::default()).await.unwrap().finished().unwrap();
+    path
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn model_calls_cost_what_the_price_table_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = called(&folder).await;
+    let prices = folder.path().join("prices.json");
+    let run = |arguments: &[&str]| {
+        let Output { status, stdout, stderr } =
+            superstep(arguments).env("SUPERSTEP_PRICES", &prices).output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
+    };
+    let (code, text) = run(&["calls", &file, "rust"]);
+    assert!(code == Some(2) && text.contains("prices.json, which cannot be read"), "{text}");
+    std::fs::write(&prices, r#"{"quill": {"input": 3.0, "output": 10.0, "cache_read": 0.5}}"#).unwrap();
+    // 600 × 3 + 400 × 0.5 + 200 × 10 = 4,000 millionths
+    let (code, text) = run(&["calls", &file, "rust"]);
+    assert!(code == Some(0) && text.contains("200 written, 0.0 s, $0.004000"), "{text}");
+    let (_, text) = run(&["threads", &file, "--tokens"]);
+    assert!(text.contains("$0.004000"), "{text}");
+    let (_, text) = run(&["log", &file, "rust", "--json"]);
+    let history: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(history["checkpoints"][0]["used"]["cost"], 0.004);
+    std::fs::write(&prices, r#"{"another": {"input": 3.0, "output": 10.0}}"#).unwrap();
+    let (_, text) = run(&["calls", &file, "rust", "--json"]);
+    assert!(!text.contains("cost"), "{text}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use superstep_core::checkpoint::{At, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_nodes::model::Usage;
 
 use crate::failure::Failure;
 use crate::file::FileArgument;
@@ -15,12 +16,12 @@ use crate::page::{DIM, NAME, Page, plain, span};
 use crate::redaction::Redaction;
 use crate::screen::Answer;
 use crate::source::Source;
-use crate::token_usage::TokenUsage;
+use crate::token_usage::{Cost, TokenUsage};
 
 /// List the model calls that led to a checkpoint: model, tokens, duration and response
 ///
 /// A model call is an effect whose outcome has a member `usage` with the tokens. Calls of the subgraphs that the
-/// superstep ran are listed, too.
+/// superstep ran are listed, too. SUPERSTEP_PRICES can name a JSON file with prices; then costs are shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep calls essays.db rust@3")]
 pub(crate) struct Calls {
@@ -65,6 +66,9 @@ struct Call {
     cache_read_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elapsed_ms: Option<u64>,
+    /// The cost, if the price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     /// The milliseconds until the reply began to arrive, if the outcome has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_token_ms: Option<u64>,
@@ -76,16 +80,9 @@ struct Call {
 #[derive(Deserialize)]
 struct Recorded {
     model: Option<String>,
-    usage: Tokens,
+    usage: Usage,
     elapsed_ms: Option<u64>,
     first_token_ms: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Tokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_tokens: Option<u64>,
 }
 
 impl Calls {
@@ -97,7 +94,7 @@ impl Calls {
         // The effects that led to a checkpoint are stored with its parent.
         if let Some(base) = steps.get(1) {
             let redaction = Redaction::at(&source, &place)?;
-            usages.extend(TokenUsage::by(&base.work.effects));
+            usages.extend(TokenUsage::by(&base.work.effects, &source.prices));
             calls.extend(calls_on(&source, base, &place.thread, &redaction)?);
             let mut below = VecDeque::from([(base.thread.clone(), Some(base.checkpoint.id))]);
             while let Some((above, planned_on)) = below.pop_front() {
@@ -110,7 +107,7 @@ impl Calls {
                     // A subgraph that keeps its state continues another thread.
                     let own = inner.iter().take_while(|step| step.thread == run.thread).count();
                     for base in inner[..own].iter().rev() {
-                        usages.extend(TokenUsage::by(&base.work.effects));
+                        usages.extend(TokenUsage::by(&base.work.effects, &source.prices));
                         calls.extend(calls_on(&source, base, &run.thread, &redaction)?);
                     }
                     below.push_back((run.thread.clone(), None));
@@ -143,6 +140,7 @@ fn calls_on(
         else {
             continue;
         };
+        let cost = Cost::of(model.as_deref(), &usage, &source.prices);
         calls.push(Call {
             thread: thread.clone(),
             subgraph: source.name_below(thread),
@@ -153,8 +151,9 @@ fn calls_on(
             model,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
+            cache_read_tokens: Some(usage.cache_read_tokens).filter(|cached| *cached > 0),
             elapsed_ms,
+            cost,
             first_token_ms,
             response,
         });
@@ -176,6 +175,7 @@ impl Answer for ModelCalls {
             ];
             spans.extend(call.cache_read_tokens.map(|cached| span(DIM, format!(", {cached} cached"))));
             spans.extend(call.elapsed_ms.map(|ms| span(DIM, format!(", {ms} ms"))));
+            spans.extend(call.cost.map(|cost| span(DIM, format!(", {cost}"))));
             spans.extend(call.subgraph.as_ref().map(|name| span(DIM, format!("  in {name}"))));
             page.line(spans);
             page.line([plain(format!("    {}", call.response))]);

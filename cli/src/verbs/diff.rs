@@ -122,7 +122,9 @@ fn effects(
             all.push(Effect::of(&effect, &nodes)?);
         }
     }
-    let used = TokenUsage::sum(steps.iter().skip(1).filter_map(|base| TokenUsage::by(&base.work.effects)));
+    let used = TokenUsage::sum(
+        steps.iter().skip(1).filter_map(|base| TokenUsage::by(&base.work.effects, &source.prices)),
+    );
     Ok((all, used))
 }
 

@@ -20,7 +20,7 @@ use crate::screen::{Answer, Exit};
 use crate::source::Source;
 use crate::table::{Cell, Side, Table};
 use crate::time::readable;
-use crate::token_usage::TokenUsage;
+use crate::token_usage::{Cost, TokenUsage};
 
 /// List threads and their status
 ///
@@ -45,7 +45,8 @@ pub(crate) struct Threads {
     /// List only threads whose name or first input contains this text, in any case of letters
     #[arg(long)]
     text: Option<String>,
-    /// Also sum up the tokens of model calls, with those of subgraphs
+    /// Also sum up the tokens of model calls, with those of subgraphs, and their cost if SUPERSTEP_PRICES names a JSON
+    /// file with the prices
     #[arg(long)]
     tokens: bool,
     #[command(flatten)]
@@ -95,6 +96,9 @@ struct Thread {
     /// With `--tokens`: the tokens of the model calls on its latest branch and in its subgraphs, read and written.
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
+    /// With `--tokens`: the cost of these calls, if all prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     /// The lease of the thread, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
@@ -167,11 +171,12 @@ impl Threads {
     }
 
     fn listed(&self, listing: &Listing<'_>, thread: ThreadSummary) -> Result<Thread, Failure> {
-        let tokens = match self.tokens {
-            true => listing.source.usage(&thread.thread)?.map(TokenUsage::both),
+        let used = match self.tokens {
+            true => listing.source.usage(&thread.thread)?,
             false => None,
         };
-        Ok(Thread { tokens, ..listing.thread(thread)? })
+        let (tokens, cost) = (used.map(TokenUsage::both), used.and_then(TokenUsage::cost));
+        Ok(Thread { tokens, cost, ..listing.thread(thread)? })
     }
 
     /// Returns `true` if a thread has what the options ask for.
@@ -248,6 +253,7 @@ impl<'s> Listing<'s> {
             branches: size.branches,
             bytes: size.bytes,
             tokens: None,
+            cost: None,
             at: rfc3339(head.created_ms),
             created_ms: head.created_ms,
         })
@@ -328,6 +334,7 @@ impl Listed {
                 if self.threads.iter().any(|thread| thread.tokens.is_some()) { "tokens" } else { "" },
                 Side::Right,
             ),
+            (if self.threads.iter().any(|thread| thread.cost.is_some()) { "cost" } else { "" }, Side::Right),
         ])
         .giving_way(["branches", "bytes", "checkpoints", "graph", "next"]);
         let short = Short::among(self.threads.iter().map(|thread| thread.head));
@@ -352,6 +359,7 @@ impl Listed {
                 plain(thread.branches.to_string()).into(),
                 plain(thread.bytes.to_string()).into(),
                 plain(thread.tokens.map(|tokens| tokens.to_string()).unwrap_or_default()).into(),
+                plain(thread.cost.map(|cost| cost.to_string()).unwrap_or_default()).into(),
             ]);
         }
         table.show(page);
