@@ -36,10 +36,10 @@ mod tests {
     fn prices_are_read_and_mistakes_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prices.json");
-        let missing = read(path.as_os_str()).unwrap_err().to_string();
+        let missing = read(path.as_os_str()).unwrap_err().text;
         assert!(missing.contains("prices.json, which cannot be read"), "{missing}");
         fs::write(&path, r#"{"a": {"input": 1.0, "ouput": 2.0}}"#).unwrap();
-        let wrong = read(path.as_os_str()).unwrap_err().to_string();
+        let wrong = read(path.as_os_str()).unwrap_err().text;
         assert!(wrong.contains("unknown field `ouput`"), "{wrong}");
         fs::write(&path, r#"{"a*": {"input": 1.0, "output": 2.0}}"#).unwrap();
         assert_eq!(read(path.as_os_str()).unwrap().of("a-1").unwrap().output, 2.0);

@@ -1,6 +1,6 @@
 //! The verb `studio`, which serves a page until Ctrl-C.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Error, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 
