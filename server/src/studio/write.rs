@@ -184,7 +184,7 @@ async fn answered_before(studio: &Studio, thread: &str, id: &str) -> Result<Refu
     let by = if question["answered_by"] == "deadline" {
         "its deadline passed, and the default"
     } else {
-        "somebody was faster"
+        "another client was faster"
     };
     let detail = match next {
         Some(next) => {
