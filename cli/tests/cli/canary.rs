@@ -387,7 +387,8 @@ async fn every_verb_is_looked_at() {
     assert!(verbs.len() > 30, "{help}");
     let asked = |verb: &str| {
         let mut lines = VERBS.iter().chain(&DEBUGGED).map(|line| line.trim_start_matches("CHANGED "));
-        verb == "help" || lines.any(|line| line.split(' ').next() == Some(verb))
+        // What `studio` shows are these verbs; the server's tests look for a secret in its responses.
+        ["help", "studio"].contains(&verb) || lines.any(|line| line.split(' ').next() == Some(verb))
     };
     let forgotten: Vec<&str> = verbs.into_iter().filter(|verb| !asked(verb)).collect();
     assert!(forgotten.is_empty(), "no test looks for the canary in {forgotten:?}");

@@ -145,7 +145,8 @@ pub(crate) struct Changed<'r> {
     pub(crate) fields: Option<&'r str>,
 }
 
-fn source_code(source: Source) -> i64 {
+/// Returns the number that a row has for a source.
+pub(crate) fn source_code(source: Source) -> i64 {
     match source {
         Source::Input => 0,
         Source::Loop => 1,

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use superstep_core::checkpoint::{StoreError, Summary};
+use superstep_core::checkpoint::{Source, StoreError, Summary};
 use superstep_core::id::{CheckpointId, ThreadId};
 use uuid::Uuid;
 
 use crate::connection::Connection;
 use crate::error::sqlite;
 use crate::history::decode::Outlines;
-use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::history::rows::{CheckpointRow, ThreadRow, source_code};
 use crate::read::reader::{Names, name};
 
 /// Returns all checkpoints that descend from the first one of a thread, newest first. The rows of those that are `known`,
@@ -25,11 +25,15 @@ pub(crate) fn lineage(
     let members = members(connection, &thread)?;
     let known = known.iter().map(|summary| (summary.seq.0.cast_signed(), summary));
     let mut known: HashMap<i64, &Summary> = known.collect();
-    // Where a checkpoint was deleted, another one may have lost its past.
-    if !known.keys().all(|seq| members.binary_search(seq).is_ok()) {
+    // Where a checkpoint was deleted or pruned, another one may have lost its past.
+    let is_unchanged = |(seq, summary): (&i64, &&Summary)| {
+        let place = members.binary_search_by_key(seq, |member| member.seq);
+        place.is_ok_and(|place| members[place].is_pruned == (summary.source == Source::Pruned))
+    };
+    if !known.iter().all(is_unchanged) {
         known.clear();
     }
-    let mut unread = members.iter().rev().copied().filter(|seq| !known.contains_key(seq));
+    let mut unread = members.iter().rev().map(|member| member.seq).filter(|seq| !known.contains_key(seq));
     let mut ids: HashMap<i64, CheckpointId> = known.iter().map(|(seq, summary)| (*seq, summary.id)).collect();
     let mut found: HashMap<i64, (Option<i64>, Summary)> = HashMap::new();
     if let Some(newest) = unread.next() {
@@ -42,7 +46,7 @@ pub(crate) fn lineage(
             Ok(unread.next())
         })?;
     }
-    let linked = members.iter().rev().filter_map(|seq| match found.remove(seq) {
+    let linked = members.iter().rev().filter_map(|Member { seq, .. }| match found.remove(seq) {
         Some((parent, summary)) => {
             let parent = parent.and_then(|parent| ids.get(&parent).copied());
             Some(Summary { parent, ..summary })
@@ -70,13 +74,19 @@ pub(crate) fn first_checkpoints(
     Ok(threads.filter_map(|row| Some((row.name, *firsts.get(&row.head)?))).collect())
 }
 
-/// Returns the positions of the tree's checkpoints, oldest first. Their rows are read and checked afterwards.
-fn members(connection: &Connection, thread: &ThreadRow) -> Result<Vec<i64>, StoreError> {
+/// A checkpoint of a tree, whose row is read and checked afterwards.
+struct Member {
+    seq: i64,
+    is_pruned: bool,
+}
+
+/// Returns the checkpoints of the tree, oldest first.
+fn members(connection: &Connection, thread: &ThreadRow) -> Result<Vec<Member>, StoreError> {
     let threads = ThreadRow::all(connection)?.into_iter();
     let of_subgraphs: HashSet<i64> =
         threads.filter(|row| row.name.before_deletion().is_below()).map(|row| row.id).collect();
     let mut all = connection
-        .prepare_cached("SELECT seq, parent, thread FROM checkpoint ORDER BY seq")
+        .prepare_cached("SELECT seq, parent, thread, source FROM checkpoint ORDER BY seq")
         .map_err(sqlite)?;
     let mut rows = all.query([]).map_err(sqlite)?;
     let mut firsts: HashMap<i64, i64> = HashMap::new();
@@ -87,9 +97,10 @@ fn members(connection: &Connection, thread: &ThreadRow) -> Result<Vec<i64>, Stor
         let first = parent.and_then(|parent| firsts.get(&parent).copied()).unwrap_or(seq);
         firsts.insert(seq, first);
         if !of_subgraphs.contains(&row.get(2).map_err(sqlite)?) {
-            places.push((seq, first));
+            let is_pruned = row.get::<_, i64>(3).map_err(sqlite)? == source_code(Source::Pruned);
+            places.push((Member { seq, is_pruned }, first));
         }
     }
     let first = firsts.get(&thread.head);
-    Ok(places.into_iter().filter(|(_, of)| Some(of) == first).map(|(seq, _)| seq).collect())
+    Ok(places.into_iter().filter(|(_, of)| Some(of) == first).map(|(member, _)| member).collect())
 }

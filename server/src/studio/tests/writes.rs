@@ -71,7 +71,10 @@ async fn a_run_asks_and_is_answered_once() {
     let (status, error) = lent.page.post("answer", answer).await;
     assert_eq!(status, 409);
     let detail = error["detail"].as_str().unwrap();
-    assert!(detail.contains("of review was answered before: another client was faster: \"fine\""), "{detail}");
+    assert!(
+        detail.contains("of review was answered before: another client was faster: \"fine\""),
+        "{detail}"
+    );
     assert_eq!(error["answered"]["answer"], "fine");
     assert!(error["answered"]["at"].is_string() && error["answered"]["run"].is_string(), "{error}");
     let facts = lent.page.read("show", &[("checkpoint", "go"), ("path", "facts[1]")]).await;
