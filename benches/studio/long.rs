@@ -1,0 +1,187 @@
+//! The studio on a thread of 10,000 checkpoints.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+use superstep::checkpoint::{Durability, SqliteSaver};
+use superstep::prelude::*;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::report::{Figure, round};
+use crate::shown::{Studio, wait_for};
+use crate::{ms_since, p95};
+
+/// The supersteps of the thread. Its input and its start are checkpoints, too.
+const STEPS: u64 = 9_998;
+
+/// The time in which the writer's steps are counted.
+const WRITES: Duration = Duration::from_secs(2);
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Walk {
+    #[reducer(Append)]
+    steps: Vec<String>,
+    count: u64,
+    goal: u64,
+}
+
+#[derive(Route, Serialize, Deserialize)]
+enum Next {
+    On,
+    Done,
+}
+
+async fn walk(walk: Snapshot<Walk>) -> (Update<Walk>, Next) {
+    let next = if walk.count + 1 < walk.goal { Next::On } else { Next::Done };
+    (Walk::update().steps([format!("step {}", walk.count)]).count(walk.count + 1), next)
+}
+
+/// A graph that walks on until it has reached its goal.
+async fn walking(path: &Path, durability: Durability) -> Graph<Walk> {
+    let mut g = StateGraph::<Walk>::new("walk");
+    let walk = g.node("walk", walk);
+    g.edge(START, walk);
+    g.route(walk, move |next| match next {
+        Next::On => to(walk),
+        Next::Done => END,
+    });
+    let saver = SqliteSaver::options().durability(durability).open(path).await.expect("the file opens");
+    g.compile().expect("a loop is a sound graph").recursion_limit(STEPS + 1).checkpointer(saver)
+}
+
+fn runtime() -> Runtime {
+    Runtime::new().expect("a runtime starts")
+}
+
+/// Makes a file with the thread `long`.
+fn written() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long.db");
+    runtime().block_on(async {
+        let graph = walking(&path, Durability::Process).await;
+        let last = graph.thread("long").run(Walk::update().goal(STEPS)).await.expect("the loop runs");
+        assert_eq!(last.state.count, STEPS);
+    });
+    (folder, path)
+}
+
+/// P2: from the command to the first rows of the timeline.
+pub(crate) fn first_rows() -> Figure {
+    let (_folder, path) = written();
+    let (mut values, mut baselines) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let studio = Studio::start(&path);
+        studio.get("threads?count=50");
+        let log = studio.get("log?thread=long&count=50&graph=true");
+        values.push(ms_since(begun));
+        assert_eq!(log["checkpoints"].as_array().map(Vec::len), Some(50));
+        let begun = Instant::now();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
+        command.arg("log").arg(&path).args(["long", "-n", "50", "--graph", "--json"]).stdout(Stdio::null());
+        assert!(command.status().expect("the binary starts").success());
+        baselines.push(ms_since(begun));
+    }
+    Figure { unit: "ms", values, baselines, extra: Map::new(), target: "superstep log; ≤ 1,000 ms" }
+}
+
+/// P3: the documents of a step somewhere on the thread, as a key press asks for them; p95.
+pub(crate) fn key_press() -> Figure {
+    let (_folder, path) = written();
+    let studio = Studio::start(&path);
+    studio.get("log?thread=long&count=50&graph=true");
+    let (mut values, mut baselines, mut most) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..5 {
+        let mut times = Vec::new();
+        for step in (0..STEPS).step_by(100) {
+            let begun = Instant::now();
+            let state = studio.get(&format!("show?checkpoint=long%40{step}"));
+            times.push(ms_since(begun));
+            most = most.max(state.to_string().len());
+        }
+        values.push(p95(&times));
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            let begun = Instant::now();
+            studio.get("session");
+            times.push(ms_since(begun));
+        }
+        baselines.push(p95(&times));
+    }
+    let mut extra = Map::new();
+    extra.insert("largest_kb".into(), round(most as f64 / 1e3).into());
+    Figure { unit: "ms", values, baselines, extra, target: "a request that reads no checkpoint; ≤ 50 ms" }
+}
+
+/// P4: from a commit to its event; p95.
+pub(crate) fn event() -> Figure {
+    let (_folder, path) = written();
+    let studio = Studio::start(&path);
+    let runtime = runtime();
+    let graph = runtime.block_on(walking(&path, Durability::Process));
+    let mut values = Vec::new();
+    for round in 0..5 {
+        let mut times = Vec::new();
+        for run in 0..20 {
+            let mut events = studio.events();
+            let thread = graph.thread(format!("short-{round}-{run}"));
+            runtime.block_on(thread.run(Walk::update().goal(1)).into_future()).expect("a step runs");
+            let begun = Instant::now();
+            wait_for(&mut events, "event: changed");
+            times.push(ms_since(begun));
+        }
+        values.push(p95(&times));
+    }
+    // The file is looked at every 100 ms.
+    let baselines = vec![100.0; values.len()];
+    Figure { unit: "ms", values, baselines, extra: Map::new(), target: "the time between looks; ≤ 150 ms" }
+}
+
+/// P5: the steps a second of a program that writes the file while a studio follows it.
+pub(crate) fn writer() -> Figure {
+    let (_folder, path) = written();
+    let runtime = runtime();
+    let graph = runtime.block_on(walking(&path, Durability::Power));
+    let steps = |name: String| {
+        let thread = graph.thread(name);
+        runtime.block_on(async {
+            let (begun, mut count) = (Instant::now(), 0.0);
+            while begun.elapsed() < WRITES {
+                thread.run(Walk::update().count(0).goal(50)).await.expect("the steps run");
+                count += 50.0;
+            }
+            count / begun.elapsed().as_secs_f64()
+        })
+    };
+    let (mut values, mut baselines) = (Vec::new(), Vec::new());
+    for round in 0..5 {
+        baselines.push(steps(format!("alone-{round}")));
+        let studio = Studio::start(&path);
+        let ended = AtomicBool::new(false);
+        let name = format!("followed-{round}");
+        values.push(thread::scope(|scope| {
+            scope.spawn(|| {
+                // As the page does: after each event it reads the rows that it shows.
+                let mut events = studio.events();
+                while !ended.load(Ordering::Relaxed) {
+                    wait_for(&mut events, "event: changed");
+                    studio.get("threads?count=50");
+                    studio.get(&format!("log?thread={name}&count=50&graph=true"));
+                }
+            });
+            let steps = steps(name.clone());
+            ended.store(true, Ordering::Relaxed);
+            // One more change ends the wait for an event.
+            let last = graph.thread("last").run(Walk::update().count(0).goal(1));
+            runtime.block_on(last.into_future()).expect("a step runs");
+            steps
+        }));
+    }
+    Figure { unit: "steps/s", values, baselines, extra: Map::new(), target: "without a studio; ≥ 0.95" }
+}
