@@ -25,8 +25,11 @@ export type Connection =
   /** The file is gone, or the program does not answer this page. */
   | { readonly state: "gone" | "refused"; readonly text: string };
 
-/** The pause between two refreshes while the file changes all the time. */
-const PAUSE_MS = 100;
+/** The shortest and the longest pause between two refreshes while the file changes all the time. */
+const PAUSES_MS = [100, 350] as const;
+
+/** The pause is so many times as long as the refresh before it, so that the program that writes keeps the processor. */
+const PAUSE_FACTOR = 10;
 
 /** The number of rows that are read before the height of a list is known. */
 const FIRST_ROWS = 40;
@@ -200,6 +203,7 @@ export class Studio {
     this.refreshing = true;
     while (this.changed) {
       this.changed = false;
+      const begun = performance.now();
       const before = this.timeline.peek();
       const total = before?.total.peek() ?? null;
       await Promise.all([
@@ -208,7 +212,9 @@ export class Studio {
         this.timeline.peek()?.refresh(),
       ]);
       this.announceGrowth(before, total);
-      await new Promise<void>((resolve) => this.clock.after(PAUSE_MS, resolve));
+      const [shortest, longest] = PAUSES_MS;
+      const pause = Math.min(Math.max(PAUSE_FACTOR * (performance.now() - begun), shortest), longest);
+      await new Promise<void>((resolve) => this.clock.after(pause, resolve));
     }
     this.refreshing = false;
   }
