@@ -4,29 +4,10 @@ import { equal } from "../src/model/difference";
 import { blank, draftOf, itemPath, memberPath, valueOf } from "../src/model/form/draft";
 import { type Field, fieldOf, labelOf } from "../src/model/form/field";
 import { type Json, isObject, parse, print } from "../src/wire/json";
+import { Dice } from "./dice";
 
-/** Numbers that follow from a seed. */
-class Dice {
-  constructor(private state: number) {}
-
-  below(limit: number): number {
-    this.state = (this.state + 0x9e3779b9) | 0;
-    let mixed = this.state ^ (this.state >>> 16);
-    mixed = Math.imul(mixed, 0x21f0aaad);
-    mixed ^= mixed >>> 15;
-    mixed = Math.imul(mixed, 0x735a2d97);
-    return ((mixed ^ (mixed >>> 15)) >>> 0) % limit;
-  }
-
-  of<T>(all: readonly T[]): T {
-    const one = all[this.below(all.length)];
-    assert.ok(one !== undefined);
-    return one;
-  }
-}
-
-const TEXTS = ["", "a", "two words", "\u202e", "__proto__", '"', "ü 日本 😀", "null", "12"];
-const NAMES = ["text", "two words", "__proto__", "a.b", "id", "Ä", "constructor", "items"];
+const TEXTS: [string, ...string[]] = ["", "a", "two words", "\u202e", "__proto__", '"', "ü 日本 😀", "null", "12"];
+const NAMES: [string, ...string[]] = ["text", "two words", "__proto__", "a.b", "id", "Ä", "constructor", "items"];
 
 interface Sample {
   readonly schema: Json;
@@ -73,7 +54,8 @@ function sample(dice: Dice, depth: number): Sample {
       return { schema, value: () => (dice.below(3) === 0 ? null : inner.value()) };
     }
     case 10: {
-      const variants = ["Accept", "Change", "Drop"].map((name) => ({ name, ...sample(dice, depth - 1) }));
+      const variant = (name: string) => ({ name, ...sample(dice, depth - 1) });
+      const variants: [Sample & { name: string }, ...(Sample & { name: string })[]] = [variant("Accept"), variant("Change"), variant("Drop")];
       const external = (name: string, schema: Json): Json => ({ type: "object", properties: { [name]: schema }, required: [name], additionalProperties: false });
       const oneOf: Json[] = [...variants.map(({ name, schema }) => external(name, schema)), { type: "string", const: "Later", description: "Not now" }];
       return {

@@ -19,8 +19,8 @@ export function entryAt(state: Json, path: string): Entry {
   const parsed = parsePath(path);
   const value = parsed === null ? undefined : valueAt(state, parsed);
   if (value === undefined) return { path, typed: "", as: "json" };
-  // A secret is not known here, and its kind neither.
-  if (contentOf(value).is === "secret") return { path, typed: "", as: "text" };
+  // A secret is not known here, and must not be replaced by an empty text.
+  if (contentOf(value).is === "secret") return { path, typed: "", as: "json" };
   return typeof value === "string" ? { path, typed: value, as: "text" } : { path, typed: print(value, "indented"), as: "json" };
 }
 

@@ -9,6 +9,7 @@ import { useAct, useDocument, useStudio } from "./context";
 import { ConnectionBar } from "./connection";
 import { Detail } from "./detail";
 import { Help } from "./help";
+import { REGISTRY } from "./panes/registry";
 import { ActionButton, FailureSentence } from "./parts";
 import { ThreadsColumn } from "./threads";
 import { Timeline } from "./timeline/timeline";
@@ -18,8 +19,8 @@ const TITLES: { readonly [C in Column]: string } = { threads: "Threads", timelin
 export function Shell(): JSX.Element {
   const studio = useStudio();
   const { thread, hidden, front, pane } = studio.view.value;
-  // The search needs no thread.
-  const isPresent = { threads: true, timeline: thread !== null, detail: thread !== null || pane === "search" };
+  // A search, and a first run, need no thread.
+  const isPresent = { threads: true, timeline: thread !== null, detail: thread !== null || REGISTRY[pane].withoutThread !== undefined };
   const isShown = (column: Column) => !hidden.includes(column) && isPresent[column];
   const columns = (["threads", "timeline", "detail"] as const).filter(isShown);
   const session = useDocument(requests.session());

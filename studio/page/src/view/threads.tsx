@@ -59,11 +59,13 @@ export function ThreadsColumn(): JSX.Element {
 
 function NoThreads(): JSX.Element {
   const studio = useStudio();
+  const session = useDocument(requests.session());
   const { status, graph, text } = studio.view.value.parameters;
   if (status === undefined && graph === undefined && text === undefined) {
     return (
       <Sentence>
         <p>There is no thread in this file yet. A thread appears here as soon as a program runs one with this file.</p>
+        {session.value?.program === true && <ActionButton action="run">Run the first thread</ActionButton>}
       </Sentence>
     );
   }

@@ -12,7 +12,7 @@ import { counted, grouped, shortId, shown, shownNode } from "../../model/words";
 import type { Bisect, Line } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
-import { Check, Labelled } from "../forms";
+import { Check, CommandLine, Labelled } from "../forms";
 import { ViewLink } from "../links";
 import { ActionButton, FailureSentence, Sentence, Time } from "../parts";
 import { WholeValue } from "../values";
@@ -154,9 +154,8 @@ function Result({ document, checkpoint, path, is, isLinear, isOld }: ResultProps
         </>
       )}
       {flipsBack && !isLinear && <p class="notice">The condition holds, and later does not: there may be an earlier step. Check every state to be sure.</p>}
-      <p class="dim">
-        {checked}. <code>{shown(bisectCommand(file, checkpoint, path, is, isLinear))}</code>
-      </p>
+      <p class="dim">{checked}. On the command line:</p>
+      <CommandLine command={bisectCommand(file, checkpoint, path, is, isLinear)} />
     </div>
   );
 }
@@ -264,7 +263,7 @@ function Mark({ name, id }: { readonly name: "good" | "bad"; readonly id: string
       <span class={`tag ${name}`}>{name}</span>
       {id === undefined ? (
         <ActionButton action={name} sign={name === "good" ? "check" : "cross"}>
-          Mark the selected step
+          Mark the selected step as {name}
         </ActionButton>
       ) : (
         <>

@@ -13,7 +13,7 @@ import type { Failure } from "../../wire/client";
 import type { Difference, Show } from "../../wire/documents";
 import { print } from "../../wire/json";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useDocument, useShared, useStudio } from "../context";
 import { DifferenceList } from "../differences";
 import { Commands, Refusal, Sentences, submitByKey, useWriting } from "../forms";
 import { FailureSentence, Sentence } from "../parts";
@@ -42,7 +42,7 @@ interface Props {
 }
 
 function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
-  const studio = useStudio();
+  const { studio, page } = useShared();
   const { thread, step, isHead } = address;
   const { state, next } = document;
   const [entries, put] = useEntries(document);
@@ -75,6 +75,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     const view = studio.view.peek();
     const there = edited.thread === view.thread ? view : atThread(view, edited.thread);
     studio.show({ ...there, checkpoint: null, pane: "run", front: "detail" });
+    page.focusPane();
   };
   return (
     <form
@@ -122,7 +123,10 @@ function useEntries({ id, state }: Show): readonly [readonly Entry[], (entries: 
   useEffect(() => {
     const before = kept.peek() ?? [];
     if (path === undefined || path === "." || before.some((entry) => entry.path === path)) return;
-    const isUntouched = before.every((entry) => entry.path === "" || print(state) === print(editOf(state, [entry]).state));
+    const isUntouched = before.every((entry) => {
+      const first = entryAt(state, entry.path);
+      return entry.typed === first.typed && entry.as === first.as;
+    });
     kept.value = [...(isUntouched ? [] : before), entryAt(state, path)];
   }, [path, kept]);
   const entries = kept.value ?? (path === undefined || path === "." ? [entryAt(state, "")] : [entryAt(state, path)]);
@@ -164,8 +168,10 @@ function usePreview(checkpoint: string, edit: Edit, state: Show["state"], canWri
 
 function Preview({ found, failure, edit }: Previewed & { readonly edit: Edit }): JSX.Element {
   return (
-    <section class="block" aria-labelledby="edit-preview" aria-live="polite">
-      <h3 id="edit-preview">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</h3>
+    <section class="block" aria-labelledby="edit-preview">
+      <h3 id="edit-preview">
+        <span role="status">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</span>
+      </h3>
       <DifferenceList differences={found} />
       {edit.kinds.map((words) => (
         <p key={words} class="notice">

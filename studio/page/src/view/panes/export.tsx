@@ -12,7 +12,6 @@ import { useDocument, useShared, useStudio } from "../context";
 import { Check, CommandLine, CopyButton, Labelled, Refusal, useWriting } from "../forms";
 import { FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
-import { Code } from "../values";
 import type { PaneProps } from "./registry";
 import { type Address, useAddress } from "./selection";
 
@@ -37,7 +36,7 @@ function Link({ id }: { readonly id: string | null }): JSX.Element {
   return (
     <section class="block" aria-labelledby="keep-link">
       <h3 id="keep-link">Link to this view</h3>
-      <p>Shows the same step, pane, path and marks in this studio, as long as it runs. The link has no token: the browser that opens it must have opened the studio before.</p>
+      <p>Shows the same step, pane, path and marks while this studio runs. The link has no token: it opens in a tab in which the studio is open.</p>
       <div class="command">
         <code>{shown(link)}</code>
         <CopyButton text={link} what="the link" />
@@ -67,7 +66,7 @@ function TestCode({ address, file }: { readonly address: Address; readonly file:
             <span class="dim">{counted(value.supersteps, "superstep")}</span>
           </div>
           {value.secrets !== undefined && value.secrets.length > 0 && <p class="notice">It leaves out the secret fields {value.secrets.map(shown).join(", ")}.</p>}
-          <Code text={value.code} />
+          <pre class="code">{shown(value.code)}</pre>
         </>
       )}
       <CommandLine command={testCommand(file, address.readable, isStep)} />

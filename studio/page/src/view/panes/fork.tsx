@@ -7,7 +7,7 @@ import { forkCommand, resumeCommand } from "../../model/commands";
 import { planWords } from "../../model/storing";
 import { shortId, shown } from "../../model/words";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useDocument, useShared } from "../context";
 import { Commands, Refusal, Sentences, submitByKey, useWriting } from "../forms";
 import { Sentence } from "../parts";
 import { usePost } from "../post";
@@ -30,7 +30,7 @@ interface Props {
 }
 
 function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
-  const studio = useStudio();
+  const { studio, page } = useShared();
   const { thread, step, isHead } = address;
   const destination = useDestination("fork", address.id);
   const open = useOpenQuestions(thread);
@@ -53,6 +53,7 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
     const view = studio.view.peek();
     const there = forked.thread === view.thread ? view : atThread(view, forked.thread);
     studio.show({ ...there, checkpoint: null, pane: "run", front: "detail" });
+    page.focusPane();
   };
   return (
     <form

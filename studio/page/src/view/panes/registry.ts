@@ -15,7 +15,7 @@ import { ForkPane } from "./fork";
 import { GraphPane } from "./graph";
 import { MessagesPane } from "./messages";
 import { ReplayPane } from "./replay";
-import { RunPane } from "./run";
+import { FirstRun, RunPane } from "./run";
 import { SearchPane } from "./search";
 import { StatePane } from "./state";
 import { TasksPane } from "./tasks";
@@ -54,7 +54,7 @@ export const REGISTRY: { readonly [P in PaneName]: Pane } = {
   edit: { title: "Edit", show: EditPane, group: "change" },
   fork: { title: "Fork", show: ForkPane, group: "change" },
   answer: { title: "Answer", show: AnswerPane, group: "change" },
-  run: { title: "Run", show: RunPane, group: "change" },
+  run: { title: "Run", show: RunPane, withoutThread: FirstRun, group: "change" },
   replay: { title: "Replay", show: ReplayPane, group: "change" },
   export: { title: "Keep", show: ExportPane, group: "change" },
 };

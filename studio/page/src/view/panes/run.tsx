@@ -39,12 +39,18 @@ export function RunPane({ thread, row }: PaneProps): JSX.Element {
   );
 }
 
+/** A first run, while no thread is selected. */
+export function FirstRun(): JSX.Element {
+  const writing = useWriting("run");
+  return writing === null ? <Sentence>Reading …</Sentence> : <div class="padded"><NewTurn thread={null} canWrite={writing.canWrite} /></div>;
+}
+
 /** What the thread is doing now. It changes by itself. */
 function Status({ thread, head, standing }: { readonly thread: string; readonly head: Show; readonly standing: Standing }): JSX.Element {
   const stored = useStudio().drafts.stored.of(head.id).value;
   const open = (head.questions ?? []).filter(({ answer }) => answer === undefined);
   return (
-    <div class="run-status" role="status">
+    <div class="run-status" role="status" tabIndex={-1} data-focus="">
       {stored !== null && <p class="notice good">{stored}</p>}
       <p class="result-lead">
         <Icon tone={standing.tone} /> {shown(thread)}: {standing.words}
@@ -64,16 +70,15 @@ interface VerbProps {
   readonly children: ComponentChildren;
   /** The reason why it is not possible now; `null` if it is. */
   readonly reason: string | null;
-  readonly post: Post<{ run?: string | undefined } | unknown>;
+  readonly post: Post<unknown>;
   /** The command that does the same; `null` if there is none. */
   readonly command: string | null;
   readonly done: string;
   readonly canWrite: boolean;
-  readonly isFirst?: boolean;
 }
 
 /** A verb with its sentences, and its button. */
-function Verb({ title, button, children, reason, post, command, done, canWrite, isFirst = false }: VerbProps): JSX.Element {
+function Verb({ title, button, children, reason, post, command, done, canWrite }: VerbProps): JSX.Element {
   const studio = useStudio();
   const { isSent, failure, send } = usePost();
   const [isDone, setDone] = useState(false);
@@ -92,7 +97,7 @@ function Verb({ title, button, children, reason, post, command, done, canWrite, 
       {!canWrite && reason !== null && <p class="dim">{reason}</p>}
       {canWrite && (
         <div class="fields-end">
-          <button type="button" class="button" disabled={isSent || reason !== null} onClick={() => void start()} {...(isFirst && { "data-focus": "" })}>
+          <button type="button" class="button" disabled={isSent || reason !== null} onClick={() => void start()}>
             {button}
           </button>
           {reason !== null ? <span class="dim">{reason}</span> : isDone && <span class="dim">{done}</span>}
@@ -119,7 +124,7 @@ function Resume({ thread, head, standing, canWrite }: ResumeProps): JSX.Element 
         ? "The thread has finished: no node is next."
         : "It waits for an answer, which continues it.";
   return (
-    <Verb title="Resume" button="Resume" reason={reason} post={requests.resume(thread)} command={resumeCommand(thread)} done="The run was accepted; its steps appear as they are stored." canWrite={canWrite} isFirst={standing.canResume}>
+    <Verb title="Resume" button="Resume" reason={reason} post={requests.resume(thread)} command={resumeCommand(thread)} done="The run was accepted; its steps appear as they are stored." canWrite={canWrite}>
       <p>
         Continues {shown(thread)} after step {head.step}
         {head.next.length > 0 && `, at ${grouped(head.next.map(shownNode))}`}. Finished work is kept; model calls and other effects happen live, and each step is stored.

@@ -14,14 +14,14 @@ import { useDocument, useStudio } from "../context";
 import { CommandLine, Labelled, Refusal, TextArea, submitByKey } from "../forms";
 import { usePost } from "../post";
 
-export function NewTurn({ thread, canWrite }: { readonly thread: string; readonly canWrite: boolean }): JSX.Element {
+export function NewTurn({ thread, canWrite }: { readonly thread: string | null; readonly canWrite: boolean }): JSX.Element {
   const studio = useStudio();
-  const kept = studio.drafts.inputs.of(thread);
+  const kept = studio.drafts.inputs.of(thread ?? "");
   const draft: InputDraft = kept.value ?? { thread: null, graph: "", json: "{}" };
   const graphs = useDocument(requests.session()).value?.graphs ?? [];
   const [isChecked, setChecked] = useState(false);
   const { isSent, failure, send } = usePost();
-  const name = draft.thread ?? thread;
+  const name = draft.thread ?? thread ?? "";
   const isNew = name !== thread;
   const input = read(draft.json);
   const problem = isNew ? nameProblem(name) : null;
@@ -49,13 +49,13 @@ export function NewTurn({ thread, canWrite }: { readonly thread: string; readonl
       >
         <div class="fields-row">
           <Labelled label="Thread" problem={isChecked ? problem : null}>
-            {(attributes) => <input {...attributes} class="field" value={name} spellcheck={false} autocomplete="off" onInput={(event) => (kept.value = { ...draft, thread: event.currentTarget.value })} />}
+            {(attributes) => <input {...attributes} class="field" value={name} {...(thread === null && { "data-focus": "" })} spellcheck={false} autocomplete="off" onInput={(event) => (kept.value = { ...draft, thread: event.currentTarget.value })} />}
           </Labelled>
           {graphs.length > 1 && (
             <Labelled label="Graph">
               {(attributes) => (
                 <select {...attributes} class="field" value={draft.graph} onChange={(event) => (kept.value = { ...draft, graph: event.currentTarget.value })}>
-                  <option value="">that of the thread</option>
+                  <option value="">{thread === null ? "choose one" : "that of the thread"}</option>
                   {graphs.map((graph) => (
                     <option key={graph} value={graph}>
                       {shown(graph)}
