@@ -41,7 +41,7 @@ function focusPane(frames: number): void {
   requestAnimationFrame(() => {
     const place = document.querySelector<HTMLElement>("#pane [data-focus]");
     const pane = document.getElementById("pane");
-    // Somebody may have gone on meanwhile.
+    // The focus may have been moved meanwhile.
     if (document.activeElement !== before && document.activeElement !== document.body) return;
     (place ?? pane)?.focus();
     if (place === null && frames > 1) focusPane(frames - 1);
@@ -80,13 +80,14 @@ function start(): void {
     leaveField: () => {
       if (isField(document.activeElement) && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
+    isInPane: () => document.activeElement?.closest("#pane") != null,
+    focusPane: () => focusPane(FRAMES),
     openInbox: () => {
       const inbox = document.getElementById("inbox");
       if (inbox === null) return studio.announcer.say("No question is open.");
       if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
       inbox.focus();
     },
-    focusPane: () => focusPane(FRAMES),
   };
   const follow = () => studio.followHistory();
   addEventListener("popstate", follow);

@@ -49,7 +49,7 @@ test("rows keep their place when new ones come on top", async () => {
   assert.ok(requests.length <= 4, requests.join());
 });
 
-test("a list that became shorter is read anew", async () => {
+test("a list that became shorter is read again", async () => {
   const { list, rows } = served(50);
   rows.want(0, 10);
   await settled();

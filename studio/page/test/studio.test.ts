@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { afterEach, test } from "node:test";
 import { type Surroundings, act, selectAt } from "../src/model/actions";
 import { Studio } from "../src/model/studio";
 import { Client } from "../src/wire/client";
 import type { Clock } from "../src/wire/events";
 
 const id = (number: number) => `01a21df9-0000-7000-8000-${String(number).padStart(12, "0")}`;
+
+const started: Studio[] = [];
+
+// A studio that is not stopped keeps Node running, also after a test that fails.
+afterEach(() => started.splice(0).forEach((studio) => studio.stop()));
 
 /** A server with one thread, whose file changes when the test says so. */
 function served(length: number, fragment: string) {
@@ -61,6 +66,7 @@ function served(length: number, fragment: string) {
     },
   };
   const studio = new Studio(client, history, immediate);
+  started.push(studio);
   return { studio, asked, places, file, change: () => changed() };
 }
 
@@ -70,6 +76,7 @@ const page: Surroundings = {
   copy: async () => true,
   address: (fragment) => `http://studio/${fragment}`,
   leaveField: () => {},
+  isInPane: () => false,
   focusPane: () => {},
   openInbox: () => {},
 };
@@ -103,7 +110,6 @@ test("the latest step is followed until another one is chosen", async () => {
   act(studio, "latest", page);
   assert.equal(studio.selectedRow.value?.step, 33);
   assert.equal(places.length, 1, "moves replace the address");
-  studio.stop();
 });
 
 test("a link to a step far down is found with one request", async () => {
@@ -115,7 +121,6 @@ test("a link to a step far down is found with one request", async () => {
   assert.equal(asked.filter((request) => request.includes("around")).length, 1);
   act(studio, "older", page);
   assert.equal(studio.selectedRow.value?.step, 3_998);
-  studio.stop();
 });
 
 test("a link may name a step in words", async () => {
@@ -124,7 +129,6 @@ test("a link may name a step in words", async () => {
   await studio.findSelected();
   assert.equal(studio.selectedRow.value?.step, 6);
   assert.deepEqual(places, [`#/t/visit/c/${id(7)}?pane=diff`]);
-  studio.stop();
 });
 
 test("the first step is selected although it has not been read", async () => {
@@ -132,7 +136,6 @@ test("the first step is selected although it has not been read", async () => {
   await until(() => studio.timeline.value?.total.value === 10_000);
   selectAt(studio, 9_999);
   await until(() => studio.selectedRow.value?.step === -1);
-  studio.stop();
 });
 
 test("marks are kept in the address, and removed by the same key", async () => {
@@ -146,7 +149,30 @@ test("marks are kept in the address, and removed by the same key", async () => {
   act(studio, "bad", page);
   act(studio, "mark", page);
   assert.deepEqual(places, [`#/t/visit/c/${id(28)}?good=${id(29)}`]);
-  studio.stop();
+});
+
+test("the focus moves with the pane, and its key moves it there", async () => {
+  const { studio } = served(30, "#/t/visit");
+  let moved = 0;
+  const at = (isInPane: boolean): Surroundings => ({ ...page, isInPane: () => isInPane, focusPane: () => (moved += 1) });
+  act(studio, "diff", at(false));
+  assert.equal(moved, 0);
+  act(studio, "diff", at(false));
+  assert.equal(moved, 1);
+  act(studio, "blame", at(true));
+  assert.equal(moved, 2);
+});
+
+test("the state shows one side after the other, and its path is copied", async () => {
+  const { studio, places } = served(30, "#/t/visit?path=a[0]&pane=diff");
+  const copied: string[] = [];
+  const copying: Surroundings = { ...page, copy: async (text) => copied.push(text) > 0 };
+  for (const side of ["&side=before", "&side=difference", ""]) {
+    act(studio, "side", copying);
+    assert.deepEqual(places, [`#/t/visit?path=a[0]${side}`]);
+  }
+  act(studio, "copyPath", copying);
+  assert.deepEqual(copied, ["a[0]"]);
 });
 
 test("panes and columns are undone by Back", async () => {
@@ -159,5 +185,4 @@ test("panes and columns are undone by Back", async () => {
   assert.deepEqual(studio.view.value.hidden, []);
   act(studio, "threadAfter", page);
   assert.equal(studio.view.value.thread, "visit", "there is no other thread");
-  studio.stop();
 });

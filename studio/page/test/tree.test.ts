@@ -30,6 +30,7 @@ test("a secret that changed looks the same, and is marked", () => {
 });
 
 test("without a step before, nothing is marked", () => {
+  assert.deepEqual(lines({ before: null, changed: ["token"] }).at(-1), "token");
   assert.deepEqual(lines({ before: null }), ["answer", "facts", "  c", "  b", "log", "  0", "  1", "score", "token"]);
 });
 

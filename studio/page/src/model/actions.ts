@@ -19,7 +19,9 @@ export interface Surroundings {
   /** The address of a fragment. */
   address(fragment: string): string;
   leaveField(): void;
-  /** Moves the focus into the pane of the right side. */
+  /** `true` if the focus is in the pane of the right side. */
+  isInPane(): boolean;
+  /** Moves the focus into that pane. */
   focusPane(): void;
   openInbox(): void;
 }
@@ -32,8 +34,10 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
   const pane = PANES.find((name) => name === action);
   if (pane !== undefined) {
     const isShown = view.pane === pane && !view.hidden.includes("detail");
+    // The focus does not get lost with the former pane, and the key of the pane that is shown moves it there.
+    const moves = isShown || FORMS.includes(pane) || page.isInPane();
     showPane(studio, pane);
-    if (isShown || FORMS.includes(pane)) page.focusPane();
+    if (moves) page.focusPane();
     return;
   }
   switch (action) {

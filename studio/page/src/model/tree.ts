@@ -68,7 +68,7 @@ export function treeRows(input: TreeInput): TreeRow[] {
 function append(path: Path, whole: Pair, target: Path | null, level: number, input: TreeInput, rows: TreeRow[]): void {
   const pairs = partsOf(whole, input.side);
   const moved = level > 0 ? movedIds(whole) : null;
-  const marked = pairs.map((pair) => [pair, markOf(pair, moved, level, input.changed)] as const);
+  const marked = pairs.map((pair) => [pair, markOf(pair, moved, level, input.before === null ? [] : input.changed)] as const);
   const isCompared = whole.before !== whole.after;
   const shown = input.side === "difference" && isCompared ? marked.filter(([, mark]) => mark !== null) : marked;
   shown.forEach(([pair, mark], at) => {

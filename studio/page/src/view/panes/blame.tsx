@@ -21,7 +21,7 @@ export function BlamePane({ checkpoint }: PaneProps): JSX.Element {
   const path = studio.view.value.parameters.path ?? ".";
   const { value, failure } = useDocument(requests.blame(checkpoint, path));
   return (
-    <div class="padded">
+    <div class="padded" tabIndex={-1} data-focus="">
       <PathForm path={path} />
       {failure !== null && value === null && <FailureSentence failure={failure} />}
       {value === null && failure === null && <Sentence>Reading who wrote it …</Sentence>}
@@ -46,7 +46,6 @@ function PathForm({ path }: { readonly path: string }): JSX.Element {
         <span class="sr">Path of the value</span>
         <input
           class="field path"
-          data-focus=""
           value={typed}
           placeholder={'a path: draft, facts[id="hours"].text; . is the whole state'}
           spellcheck={false}

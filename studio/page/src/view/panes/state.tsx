@@ -17,20 +17,35 @@ import { StateRow, TREE_ROW_REM, treeRowId } from "./state_row";
 
 const PAGE = 15;
 
+/** The states that are kept, so that a step to a neighbour and a new checkpoint take one request. */
+const KEPT = 4;
+
 export function StatePane({ checkpoint, row }: PaneProps): JSX.Element {
   const shown = useDocument(requests.show(checkpoint));
+  const states = useRef(new Map<string, Json>());
   const parent = row?.parent ?? shown.value?.parent;
-  const before = useDocument(parent === undefined ? null : requests.show(parent));
+  const isKnown = parent !== undefined && states.current.has(parent);
+  const before = useDocument(parent === undefined || isKnown ? null : requests.show(parent));
   const latest = useRef<TreeProps | null>(null);
+  if (before.value !== null) keep(states.current, before.value.id, before.value.state);
+  if (shown.value !== null) keep(states.current, shown.value.id, shown.value.state);
   if (shown.failure !== null && shown.value === null) return <FailureSentence failure={shown.failure} />;
   if (shown.value === null) return <Sentence>Reading the state …</Sentence>;
   const { id, state, changed, parent: from } = shown.value;
-  // Both documents change at once: marks would disappear for a moment.
-  if (latest.current === null || !(shown.isOld || before.isOld)) {
-    const former = from === undefined ? {} : before.value?.id === from ? before.value.state : null;
-    latest.current = { id, state, before: former, changed };
-  }
+  const former = from === undefined ? {} : states.current.get(from);
+  // While only one of both documents is here, the former step stays: marks would disappear for a moment.
+  const isLate = former === undefined && (before.isOld || before.value !== null);
+  if (latest.current === null || !(shown.isOld || isLate)) latest.current = { id, state, before: former ?? null, changed };
   return <StateTree {...latest.current} />;
+}
+
+function keep(states: Map<string, Json>, id: string, state: Json): void {
+  states.delete(id);
+  states.set(id, state);
+  for (const oldest of states.keys()) {
+    if (states.size <= KEPT) return;
+    states.delete(oldest);
+  }
 }
 
 interface TreeProps {
@@ -115,6 +130,8 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
     }
   };
   const want = useCallback(() => {}, []);
+  // Without a selected value, the first change comes into view.
+  const firstChange = rows.findIndex(({ mark }) => mark !== null && mark !== "inside");
   const differing = rows.filter(({ level, mark }) => level === 1 && mark !== null).length;
   return (
     <div class="state-pane">
@@ -130,7 +147,7 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
           version={0}
           want={want}
           stays="position"
-          reveal={position === null ? null : { position, name: `${selectedPath} ${position} ${id}` }}
+          reveal={position !== null ? { position, name: `${selectedPath} ${position} ${id}` } : firstChange < 0 ? null : { position: firstChange, name: id }}
           rem={TREE_ROW_REM}
           style={{ "--row": `${TREE_ROW_REM}rem` }}
           row={(at) => <StateRow key={rowKey(rows[at], at)} at={at} row={rows[at] ?? null} side={side} isSelected={at === position} select={select} open={open} />}

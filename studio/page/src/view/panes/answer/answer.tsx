@@ -43,7 +43,7 @@ interface Props {
 function Answers({ thread, head, listed, row }: Props): JSX.Element {
   const open = (head.questions ?? []).filter(({ answer }) => answer === undefined);
   const [sent, setSent] = useState<readonly string[]>([]);
-  // A question that was open here stays visible when somebody else answers it, with what was typed.
+  // A question that was open here stays visible when it is answered elsewhere, with what was typed.
   const seen = useRef(new Map<string, Seen>());
   const drafts = useStudio().drafts.answers;
   const schemaOf = (id: string) => listed.find((each) => each.id === id)?.schema;
@@ -90,7 +90,7 @@ function OuterThread({ listed, open }: { readonly listed: readonly OpenQuestion[
   return found === undefined ? <>it is not listed</> : <ThreadLink thread={found.thread} />;
 }
 
-/** A question that somebody else answered while an answer was typed here. */
+/** A question that was answered elsewhere while an answer was typed here. */
 function Lost({ question, schema }: Seen): JSX.Element {
   const { drafts } = useStudio();
   const kept = drafts.answers.of(question.id);
@@ -99,7 +99,7 @@ function Lost({ question, schema }: Seen): JSX.Element {
   return (
     <section class="card" role="alert">
       <QuestionText question={question} />
-      <p class="bad-words">Somebody else was faster: this question is no longer open, and what you typed is not stored.</p>
+      <p class="bad-words">This question was answered elsewhere first: it question is no longer open, and what you typed is not stored.</p>
       {answered?.answer !== undefined && (
         <div class="card-body">
           <p class="was">the stored answer</p>
