@@ -99,7 +99,7 @@ function Lost({ question, schema }: Seen): JSX.Element {
   return (
     <section class="card" role="alert">
       <QuestionText question={question} />
-      <p class="bad-words">This question was answered elsewhere first: it question is no longer open, and what you typed is not stored.</p>
+      <p class="bad-words">This question was answered elsewhere first. It is no longer open, and what you typed is not stored.</p>
       {answered?.answer !== undefined && (
         <div class="card-body">
           <p class="was">the stored answer</p>
