@@ -1,32 +1,39 @@
 // Compiles the tests with esbuild and runs them with Node's test runner: `npm test`, or `npm test -- json address`.
+// `npm run browser` runs those of the folder `browser`.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const wanted = process.argv.slice(2);
-const names = readdirSync(here)
+const inBrowser = process.argv[2] === "--browser";
+const wanted = process.argv.slice(inBrowser ? 3 : 2);
+const folder = inBrowser ? join(here, "browser") : here;
+const names = readdirSync(folder)
   .filter((name) => name.endsWith(".test.ts"))
   .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
   .sort();
-const to = mkdtempSync(join(tmpdir(), "studio-page-"));
+// Here, as the tests load libraries.
+const to = mkdtempSync(join(here, "../node_modules/.test-"));
 try {
   await build({
-    entryPoints: names.map((name) => join(here, name)),
+    entryPoints: names.map((name) => join(folder, name)),
     outdir: to,
     outExtension: { ".js": ".mjs" },
     bundle: true,
     format: "esm",
     platform: "node",
+    packages: "external",
     target: "node20",
     sourcemap: "inline",
     logLevel: "warning",
   });
   const files = names.map((name) => join(to, name.replace(/\.ts$/, ".mjs")));
-  const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { stdio: "inherit" });
+  const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...(inBrowser ? ["--test-concurrency=1"] : []), ...files], {
+    stdio: "inherit",
+    env: { ...process.env, STUDIO_FILES: join(here, "browser/files") },
+  });
   process.exitCode = run.status ?? 1;
 } finally {
   rmSync(to, { recursive: true, force: true });

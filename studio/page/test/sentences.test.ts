@@ -79,6 +79,8 @@ test("each kind of difference has its sentence", () => {
 test("matches are grouped by thread, and shown around what matches", () => {
   const match = (thread: string, more: { [name: string]: Json } = {}): Json => ({ thread, checkpoint: "c", step: 1, place: "state", path: "a", part: "value", text: "x", match: "x", ...more });
   const { matches } = shapes.grep({ matches: [match("a"), match("b"), match("a"), match("id", { name: "a/sub#1" })] }, "");
+  const effects = shapes.grep({ matches: [match("a", { place: "effect", name: "look_up" })] }, "").matches;
+  assert.deepEqual(grouped(effects).map(({ thread }) => thread), ["a"], "the name of the effect");
   assert.deepEqual(grouped(matches).map(({ thread, matches: all }) => [thread, all.length]), [["a", 2], ["b", 1], ["a/sub#1", 1]]);
   const long = excerptOf({ text: `${"a ".repeat(100)}NEEDLE${" b".repeat(500)}`, match: "NEEDLE" });
   assert.ok(long.before.startsWith("…") && long.before.length < 70 && long.after.endsWith("…"));

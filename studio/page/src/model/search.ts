@@ -16,7 +16,8 @@ export interface Group {
 export function grouped(matches: readonly Match[]): Group[] {
   const groups = new Map<string, Match[]>();
   for (const match of matches) {
-    const thread = match.name ?? match.thread;
+    // For effects and metadata, `name` is theirs.
+    const thread = match.place === "effect" || match.place === "metadata" ? match.thread : (match.name ?? match.thread);
     const group = groups.get(thread);
     if (group === undefined) groups.set(thread, [match]);
     else group.push(match);

@@ -18,7 +18,7 @@ export function Detail(): JSX.Element {
   const { show: Shown, withoutThread: WithoutThread, title } = REGISTRY[pane];
   return (
     <>
-      {thread !== null && <Head row={row} follows={studio.view.value.checkpoint === null} />}
+      {thread === null ? <h2 class="sr">{title}</h2> : <Head row={row} follows={studio.view.value.checkpoint === null} />}
       <PaneSwitch current={pane} />
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (

@@ -128,7 +128,7 @@ export function Sentences({ title = "What will be stored", words }: { readonly t
 }
 
 /** A button that copies a text, and says that it did. */
-export function CopyButton({ text, what, children = "Copy" }: { readonly text: string; readonly what: string; readonly children?: ComponentChildren }): JSX.Element {
+export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
   const { page, studio } = useShared();
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
@@ -138,7 +138,7 @@ export function CopyButton({ text, what, children = "Copy" }: { readonly text: s
   };
   return (
     <button type="button" class="button" onClick={() => void copy()} onBlur={() => setCopied(false)}>
-      {isCopied ? "Copied" : children}
+      {isCopied ? "Copied" : "Copy"}
       <span class="sr"> {what}</span>
     </button>
   );

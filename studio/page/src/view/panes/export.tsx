@@ -60,9 +60,7 @@ function TestCode({ address, file }: { readonly address: Address; readonly file:
       {value !== null && (
         <>
           <div class="fields-end">
-            <CopyButton text={value.code} what="the test">
-              Copy the test
-            </CopyButton>
+            <CopyButton text={value.code} what="the test" />
             <span class="dim">{counted(value.supersteps, "superstep")}</span>
           </div>
           {value.secrets !== undefined && value.secrets.length > 0 && <p class="notice">It leaves out the secret fields {value.secrets.map(shown).join(", ")}.</p>}

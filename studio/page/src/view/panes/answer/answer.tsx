@@ -114,9 +114,7 @@ function Lost({ question, schema }: Seen): JSX.Element {
       )}
       <div class="card-actions">
         {typed?.ok === true && (
-          <CopyButton text={print(typed.value)} what="what you typed">
-            Copy what you typed
-          </CopyButton>
+          <CopyButton text={print(typed.value)} what="what you typed" />
         )}
         <button type="button" class="button" onClick={() => (kept.value = null)}>
           Dismiss

@@ -1,0 +1,153 @@
+// Starts the studio of a file, and opens its page in a real browser.
+//
+// `SUPERSTEP` is the path of a program `superstep` with the feature `studio`; `CHROMIUM` is that of the browser, if it
+// is not Debian's. `PAGE` is a folder whose files are served instead of those in the program, to try a new build.
+
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, type TestContext } from "node:test";
+import { promisify } from "node:util";
+import { type Browser, type BrowserContextOptions, type Locator, type Page, chromium } from "playwright-core";
+
+const program = process.env["SUPERSTEP"] ?? "";
+assert.ok(existsSync(program), "set SUPERSTEP to the path of a program superstep with the feature studio");
+
+const run = promisify(execFile);
+
+/** Runs a verb of the command line, and returns what it printed. */
+export async function superstep(...given: readonly string[]): Promise<string> {
+  const { stdout } = await run(program, given, { maxBuffer: 1 << 26 });
+  return stdout;
+}
+
+/** Exports of threads, which `npm run browser` reads. */
+const FILES = join(process.env["STUDIO_FILES"] ?? "", "/");
+
+/** Makes a file of these exported threads, in a folder that is removed after the test. */
+export async function fileOf(t: TestContext, ...threads: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "studio-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "museum.db");
+  for (const thread of threads) await superstep("import", file, `${FILES}${thread}.json`);
+  return file;
+}
+
+export interface Server {
+  readonly origin: string;
+  /** The address of the page, with its token. */
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the studio of a file with `superstep`, or with the arguments of another program. */
+export async function serverOf(t: TestContext, file: string, port = "0"): Promise<Server> {
+  const child = spawn(program, ["studio", file, "--no-open", "--json", "--port", port], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  const stop = async () => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  t.after(stop);
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { address } = JSON.parse(line);
+    return { address, origin: new URL(address).origin, stop };
+  }
+  throw new Error(`the studio of ${file} ended before it was ready`);
+}
+
+let browser: Promise<Browser> | null = null;
+after(async () => (await browser)?.close());
+
+/** A tab with the page, and what must not happen in it. */
+export class Tab {
+  /** Requests to other origins, reports of the content policy, dialogs, and errors of scripts. */
+  readonly forbidden: string[] = [];
+  /** The requests that were sent to the API, without those for events. */
+  readonly asked: string[] = [];
+
+  private constructor(
+    readonly page: Page,
+    readonly server: Server,
+  ) {}
+
+  static async open(t: TestContext, server: Server, fragment: string, options: BrowserContextOptions = {}): Promise<Tab> {
+    browser ??= chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+    const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+    t.after(() => context.close());
+    context.setDefaultTimeout(10_000);
+    const tab = new Tab(await context.newPage(), server);
+    await tab.prepare();
+    await tab.page.goto(`${server.address}&${fragment.slice(1)}`);
+    return tab;
+  }
+
+  private async prepare(): Promise<void> {
+    const { page, forbidden, server } = this;
+    page.on("request", (request) => {
+      const url = new URL(request.url());
+      if (url.protocol !== "data:" && url.origin !== server.origin) forbidden.push(`request to ${url.origin}`);
+      if (url.pathname.startsWith("/studio/api/") && !url.pathname.endsWith("/events")) this.asked.push(url.pathname.slice(12) + url.search);
+    });
+    page.on("pageerror", (error) => forbidden.push(`error: ${error.message}`));
+    page.on("dialog", (dialog) => {
+      forbidden.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on("console", (message) => {
+      if (/content security policy/i.test(message.text())) forbidden.push(message.text());
+    });
+    const folder = process.env["PAGE"];
+    if (folder === undefined) return;
+    await page.route(/\/studio(\/[a-z]+\.(js|css))?$/, async (route) => {
+      const response = await route.fetch();
+      const name = new URL(route.request().url()).pathname.split("/").at(2) ?? "index.html";
+      const headers = { ...response.headers(), "content-type": { js: "text/javascript", css: "text/css" }[name.split(".").at(-1) ?? ""] ?? "text/html" };
+      await route.fulfill({ status: 200, headers, body: readFileSync(join(folder, name)) });
+    });
+  }
+
+  /** Goes to another view, as a link does. */
+  async go(fragment: string): Promise<void> {
+    await this.page.evaluate((to) => {
+      location.hash = to;
+    }, fragment);
+  }
+
+  async press(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) await this.page.keyboard.press(key);
+  }
+
+  /** Resolves once an element with this role and name is visible. */
+  async sees(role: Role, name: string | RegExp): Promise<Locator> {
+    const found = this.page.getByRole(role, { name }).first();
+    await found.waitFor();
+    return found;
+  }
+
+  /** Resolves once a text is visible. */
+  async reads(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  /** Resolves once nothing is read any more, and what was read is drawn. */
+  async settled(): Promise<void> {
+    const { page } = this;
+    const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+    await drawn();
+    await page.waitForFunction(() => !/(Reading|Loading|Comparing|Searching)[^.]* …/.test(document.querySelector("main")?.textContent ?? "Reading"));
+    await drawn();
+  }
+
+  /** Fails if anything happened that must not. */
+  check(): void {
+    assert.deepEqual(this.forbidden, []);
+  }
+}
+
+export type Role = Parameters<Page["getByRole"]>[0];
