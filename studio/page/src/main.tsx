@@ -36,16 +36,16 @@ function isField(target: EventTarget | null): boolean {
 /** The frames for which a pane may read what it needs, until its place for the focus must be there. */
 const FRAMES = 60;
 
-/** Focuses the place that the pane names, once it is drawn. */
-function focusPane(frames: number): void {
+/** Focuses the place that the pane names, once it is drawn; instead of a field for text the pane, unless `intoField`. */
+function focusPane(intoField: boolean, frames: number): void {
   const before = document.activeElement;
   requestAnimationFrame(() => {
     const place = document.querySelector<HTMLElement>("#pane [data-focus]");
     const pane = document.getElementById("pane");
     // The focus may have been moved meanwhile.
     if (document.activeElement !== before && document.activeElement !== document.body) return;
-    (place ?? pane)?.focus();
-    if (place === null && frames > 1) focusPane(frames - 1);
+    (isField(place) && !intoField ? pane : (place ?? pane))?.focus();
+    if (place === null && frames > 1) focusPane(intoField, frames - 1);
   });
 }
 
@@ -82,7 +82,7 @@ function start(): void {
       if (isField(document.activeElement) && document.activeElement instanceof HTMLElement) document.activeElement.blur();
     },
     isInPane: () => document.activeElement?.closest("#pane") != null,
-    focusPane: () => focusPane(FRAMES),
+    focusPane: (intoField) => focusPane(intoField, FRAMES),
     openInbox: () => {
       const inbox = document.getElementById("inbox");
       if (inbox === null) return studio.announcer.say("No question is open.");

@@ -151,16 +151,18 @@ test("marks are kept in the address, and removed by the same key", async () => {
   assert.deepEqual(places, [`#/t/visit/c/${id(28)}?good=${id(29)}`]);
 });
 
-test("the focus moves with the pane, and its key moves it there", async () => {
+test("the focus moves with the pane, and its key moves it into a field", async () => {
   const { studio } = served(30, "#/t/visit");
-  let moved = 0;
-  const at = (isInPane: boolean): Surroundings => ({ ...page, isInPane: () => isInPane, focusPane: () => (moved += 1) });
+  const moved: boolean[] = [];
+  const at = (isInPane: boolean): Surroundings => ({ ...page, isInPane: () => isInPane, focusPane: (intoField) => moved.push(intoField) });
   act(studio, "diff", at(false));
-  assert.equal(moved, 0);
+  assert.deepEqual(moved, []);
   act(studio, "diff", at(false));
-  assert.equal(moved, 1);
+  assert.deepEqual(moved, [true]);
   act(studio, "blame", at(true));
-  assert.equal(moved, 2);
+  assert.deepEqual(moved, [true, false]);
+  act(studio, "edit", at(false));
+  assert.deepEqual(moved, [true, false, true]);
 });
 
 test("the state shows one side after the other, and its path is copied", async () => {

@@ -21,8 +21,8 @@ export interface Surroundings {
   leaveField(): void;
   /** `true` if the focus is in the pane of the right side. */
   isInPane(): boolean;
-  /** Moves the focus into that pane. */
-  focusPane(): void;
+  /** Moves the focus into that pane; into a field for text, where keys are letters, only if `intoField`. */
+  focusPane(intoField: boolean): void;
   openInbox(): void;
 }
 
@@ -34,10 +34,11 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
   const pane = PANES.find((name) => name === action);
   if (pane !== undefined) {
     const isShown = view.pane === pane && !view.hidden.includes("detail");
-    // The focus does not get lost with the former pane, and the key of the pane that is shown moves it there.
-    const moves = isShown || FORMS.includes(pane) || page.isInPane();
+    const isMeant = isShown || FORMS.includes(pane);
+    // The focus does not get lost with the former pane.
+    const moves = isMeant || page.isInPane();
     showPane(studio, pane);
-    if (moves) page.focusPane();
+    if (moves) page.focusPane(isMeant);
     return;
   }
   switch (action) {

@@ -123,6 +123,60 @@ export class Tab {
     for (const key of keys) await this.page.keyboard.press(key);
   }
 
+  async type(text: string): Promise<void> {
+    await this.page.keyboard.type(text);
+  }
+
+  /** Presses Tab until an element with this name has the focus. */
+  async tabTo(name: string | RegExp): Promise<void> {
+    for (let presses = 0; presses < 200; presses += 1) {
+      if (matches(name, await this.focus())) return;
+      await this.press("Tab");
+    }
+    throw new Error(`Tab does not lead to ${String(name)}`);
+  }
+
+  /** Resolves once an element with this name has the focus. */
+  async focused(name: string | RegExp): Promise<void> {
+    await this.until(async () => matches(name, await this.focus()), `the focus at ${String(name)}`);
+  }
+
+  /** The accessible name of the element with the focus. */
+  async focus(): Promise<string> {
+    const snapshot = await this.page.locator(":focus").or(this.page.locator("body")).last().ariaSnapshot();
+    return /^- \S+ "((?:[^"\\]|\\.)*)"/.exec(snapshot)?.[1] ?? "";
+  }
+
+  /** Resolves once a condition holds, which is looked at after each frame. */
+  async until(holds: () => Promise<boolean>, what: string): Promise<void> {
+    const deadline = Date.now() + 10_000;
+    while (!(await holds())) {
+      assert.ok(Date.now() < deadline, `waited in vain for ${what}`);
+      await this.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    }
+  }
+
+  async isShown(text: string | RegExp): Promise<boolean> {
+    return (await this.page.getByText(text).filter({ visible: true }).count()) > 0;
+  }
+
+  /** Returns the first text of the pane that matches and is not the former one. */
+  async next(pattern: RegExp, former: string): Promise<string> {
+    let found: string | undefined;
+    const look = async () => {
+      found = pattern.exec(await this.page.locator("#pane").innerText())?.[0];
+      return found !== undefined && found !== former;
+    };
+    await this.until(look, String(pattern));
+    return found ?? "";
+  }
+
+  /** Runs a command that the page shows. */
+  async shell(command: string): Promise<void> {
+    await this.page.getByText(command, { exact: true }).first().waitFor();
+    await run("bash", ["-c", `superstep() { "$SUPERSTEP" "$@"; }; ${command}`]);
+  }
+
   /** Resolves once an element with this role and name is visible. */
   async sees(role: Role, name: string | RegExp): Promise<Locator> {
     const found = this.page.getByRole(role, { name }).first();
@@ -148,6 +202,10 @@ export class Tab {
   check(): void {
     assert.deepEqual(this.forbidden, []);
   }
+}
+
+function matches(wanted: string | RegExp, text: string): boolean {
+  return typeof wanted === "string" ? wanted === text : wanted.test(text);
 }
 
 export type Role = Parameters<Page["getByRole"]>[0];

@@ -75,7 +75,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     const view = studio.view.peek();
     const there = edited.thread === view.thread ? view : atThread(view, edited.thread);
     studio.show({ ...there, checkpoint: null, pane: "run", front: "detail" });
-    page.focusPane();
+    page.focusPane(true);
   };
   return (
     <form

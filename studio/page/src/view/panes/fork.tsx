@@ -53,7 +53,7 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
     const view = studio.view.peek();
     const there = forked.thread === view.thread ? view : atThread(view, forked.thread);
     studio.show({ ...there, checkpoint: null, pane: "run", front: "detail" });
-    page.focusPane();
+    page.focusPane(true);
   };
   return (
     <form
