@@ -43,13 +43,15 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-test("a lost connection is said once and opened again, later and later", async () => {
+test("a connection that is lost or refused is opened again, later and later", async () => {
   const time = manual();
   const seen: string[] = [];
   let accepts = false;
+  let status = 200;
   const client = new Client("/api", "secret", async (_input, init) => {
     seen.push(new Headers(init?.headers).get("authorization") ?? "no token");
     if (!accepts) throw new TypeError("refused");
+    if (status !== 200) return new Response("{}", { status });
     return new Response(new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode("event: changed\ndata: 1\n\n")) }));
   });
   const listener = {
@@ -57,6 +59,7 @@ test("a lost connection is said once and opened again, later and later", async (
     changed: () => seen.push("changed"),
     gone: () => seen.push("gone"),
     lost: () => seen.push("lost"),
+    refused: (text: string) => seen.push(text),
   };
   const watching = watch(client, listener, time);
   await until(() => time.waits.includes(250));
@@ -64,8 +67,13 @@ test("a lost connection is said once and opened again, later and later", async (
   await until(() => time.waits.includes(500));
   assert.deepEqual(seen, ["Bearer secret", "lost", "Bearer secret", "lost"]);
   accepts = true;
+  status = 401;
   time.run(500);
+  await until(() => time.waits.includes(1_000));
+  assert.match(seen.at(-1) ?? "", /does not know the token of this page/);
+  status = 200;
+  time.run(1_000);
   await until(() => seen.includes("changed"));
-  assert.deepEqual(seen.slice(4), ["Bearer secret", "connected", "changed"]);
+  assert.deepEqual(seen.slice(6), ["Bearer secret", "connected", "changed"]);
   watching.stop();
 });

@@ -22,7 +22,8 @@ export interface History {
 export type Connection =
   | { readonly state: "connecting" | "live" }
   | { readonly state: "lost"; readonly since: Date }
-  | { readonly state: "gone"; readonly text: string };
+  /** The file is gone, or the program does not answer this page. */
+  | { readonly state: "gone" | "refused"; readonly text: string };
 
 /** The pause between two refreshes while the file changes all the time. */
 const PAUSE_MS = 100;
@@ -91,11 +92,18 @@ export class Studio {
           this.connection.value = { state: "live" };
           if (!first) this.refresh();
         },
-        changed: () => this.refresh(),
+        changed: () => {
+          // A file that was moved away may have been put back.
+          this.connection.value = { state: "live" };
+          this.refresh();
+        },
         gone: (text) => {
           this.connection.value = { state: "gone", text };
         },
         lost,
+        refused: (text) => {
+          this.connection.value = { state: "refused", text };
+        },
       },
       this.clock,
     );

@@ -20,7 +20,7 @@ export function ConnectionBar(): JSX.Element | null {
       </div>
     );
   }
-  if (connection.state === "gone") {
+  if (connection.state === "gone" || connection.state === "refused") {
     return (
       <div class="bar bad" role="alert">
         <span>{shown(connection.text)} You see what was read before.</span>

@@ -24,16 +24,17 @@ export function Shell(): JSX.Element {
   const isShown = (column: Column) => !hidden.includes(column) && isPresent[column];
   const columns = (["threads", "timeline", "detail"] as const).filter(isShown);
   const session = useDocument(requests.session());
+  const failure = session.value === null ? session.failure : null;
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={skip}>
         Skip to the content
       </a>
       <Header file={session.value?.file ?? null} isProgram={session.value?.program ?? false} />
-      <ConnectionBar />
-      {session.failure !== null && session.value === null ? (
+      {failure === null && <ConnectionBar />}
+      {failure !== null ? (
         <main id="main" tabIndex={-1}>
-          <FailureSentence failure={session.failure} />
+          <FailureSentence failure={failure} />
           <button type="button" class="button after-sentence" onClick={() => studio.reconnect()}>
             Try again
           </button>
@@ -134,7 +135,7 @@ function ColumnButton({ column, action }: { readonly column: Column; readonly ac
 
 function ConnectionDot(): JSX.Element {
   const { state } = useStudio().connection.value;
-  const words = { connecting: "connecting", live: "live", lost: "not connected", gone: "file gone" }[state];
+  const words = { connecting: "connecting", live: "live", lost: "not connected", gone: "file gone", refused: "not connected" }[state];
   return (
     <span class={`dot ${state}`}>
       <span class="dot-mark" aria-hidden="true" />

@@ -58,9 +58,10 @@ export class Client {
   }
 
   /** Opens the event stream. Rejects if the server cannot be reached. */
-  async stream(route: string, signal: AbortSignal): Promise<Response> {
+  async stream(route: string, signal: AbortSignal): Promise<{ readonly response: Response; readonly failure: Failure | null }> {
     const call = this.request;
-    return call(`${this.base}/${route}`, { headers: this.headers({ accept: "text/event-stream" }), signal, cache: "no-store" });
+    const response = await call(`${this.base}/${route}`, { headers: this.headers({ accept: "text/event-stream" }), signal, cache: "no-store" });
+    return { response, failure: response.ok ? null : refused(response.status, parsed(await response.text())) };
   }
 
   private headers(more: { [name: string]: string }): { [name: string]: string } {
@@ -101,6 +102,9 @@ export class Client {
 
 type Init = RequestInit & { headers?: { [name: string]: string } };
 
+const NO_TOKEN =
+  "The program does not know the token of this page. Open the address that it printed when it started; it may have been started again since.";
+
 /** Returns the document of an error; `null` if it is none. */
 function parsed(body: string): Json {
   try {
@@ -124,7 +128,7 @@ function unreadable(why: string): Failure {
 function refused(status: number, body: Json): Failure {
   const members = isObject(body) ? body : {};
   const { detail, path } = members;
-  const text = typeof detail === "string" ? detail : `The program refused the request with status ${status}.`;
+  const text = status === 401 ? NO_TOKEN : typeof detail === "string" ? detail : `The program refused the request with status ${status}.`;
   return { kind: "refused", status, text, ...(typeof path === "string" && { path }) };
 }
 

@@ -11,6 +11,8 @@ export interface Listener {
   gone(text: string): void;
   /** The stream ended or is silent; it is opened again. */
   lost(): void;
+  /** The program answered that it does not open the stream; it is asked again. */
+  refused(text: string): void;
 }
 
 /** The clock, given as an argument so that tests need not wait. */
@@ -43,7 +45,8 @@ export function watch(client: Client, listener: Listener, { after }: Clock = clo
   let abort = new AbortController();
   let wake: (() => void) | null = null;
 
-  const read = async (): Promise<void> => {
+  /** Reads the stream up to its end. Returns the reason if the program did not open it. */
+  const read = async (): Promise<string | null> => {
     abort = new AbortController();
     const { signal } = abort;
     let cancelSilence = () => {};
@@ -53,8 +56,9 @@ export function watch(client: Client, listener: Listener, { after }: Clock = clo
     };
     heard();
     try {
-      const response = await client.stream("events", signal);
-      if (!response.ok || response.body === null) return;
+      const { response, failure } = await client.stream("events", signal);
+      if (failure !== null) return failure.text;
+      if (response.body === null) return null;
       delay = FIRST_DELAY_MS;
       listener.connected();
       const events = new EventParser((event, data) => {
@@ -64,12 +68,13 @@ export function watch(client: Client, listener: Listener, { after }: Clock = clo
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
         const { done, value } = await reader.read();
-        if (done) return;
+        if (done) return null;
         heard();
         events.push(value);
       }
     } catch {
       // The connection failed or was aborted; the caller opens it again.
+      return null;
     } finally {
       cancelSilence();
     }
@@ -77,9 +82,10 @@ export function watch(client: Client, listener: Listener, { after }: Clock = clo
 
   const keep = async (): Promise<void> => {
     while (!stopped) {
-      await read();
+      const reason = await read();
       if (stopped) return;
-      listener.lost();
+      if (reason === null) listener.lost();
+      else listener.refused(reason);
       await new Promise<void>((resolve) => {
         const cancel = after(delay, resolve);
         wake = () => {

@@ -64,6 +64,34 @@ export async function serverOf(t: TestContext, file: string, port = "0"): Promis
 let browser: Promise<Browser> | null = null;
 after(async () => (await browser)?.close());
 
+interface TabOptions extends BrowserContextOptions {
+  /** Called before the page is loaded. */
+  readonly prepare?: (page: Page) => Promise<void>;
+}
+
+/** Runs in a page before its code: each event `flood` of the window is taken for the program's, as if the file had changed. */
+export function flood(): void {
+  const fetched = window.fetch;
+  window.fetch = async (input, init) => {
+    const response = await fetched(input, init);
+    if (!response.url.endsWith("/events") || response.body === null) return response;
+    const reader = response.body.getReader();
+    const body = new ReadableStream<Uint8Array>({
+      start: (stream) => {
+        addEventListener("flood", () => stream.enqueue(new TextEncoder().encode("event: changed\ndata: {}\n\n")));
+        const read = async (): Promise<void> => {
+          const { done, value } = await reader.read();
+          if (done) return stream.close();
+          stream.enqueue(value);
+          return read();
+        };
+        void read();
+      },
+    });
+    return new Response(body, response);
+  };
+}
+
 /** A tab with the page, and what must not happen in it. */
 export class Tab {
   /** Requests to other origins, reports of the content policy, dialogs, and errors of scripts. */
@@ -76,18 +104,20 @@ export class Tab {
     readonly server: Server,
   ) {}
 
-  static async open(t: TestContext, server: Server, fragment: string, options: BrowserContextOptions = {}): Promise<Tab> {
+  static async open(t: TestContext, server: Server, fragment: string, { prepare, ...options }: TabOptions = {}): Promise<Tab> {
     browser ??= chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
     const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
     t.after(() => context.close());
     context.setDefaultTimeout(10_000);
     const tab = new Tab(await context.newPage(), server);
-    await tab.prepare();
-    await tab.page.goto(`${server.address}&${fragment.slice(1)}`);
+    await tab.guard();
+    await prepare?.(tab.page);
+    // Without a fragment, the address is not the one that was printed.
+    await tab.page.goto(fragment === "" ? `${server.origin}/studio` : `${server.address}&${fragment.slice(1)}`);
     return tab;
   }
 
-  private async prepare(): Promise<void> {
+  private async guard(): Promise<void> {
     const { page, forbidden, server } = this;
     page.on("request", (request) => {
       const url = new URL(request.url());

@@ -23,9 +23,10 @@ import { AsNodeFields, useAsNode } from "./edit_as";
 import { EntryFields } from "./edit_entry";
 import { useOpenQuestions } from "./fork";
 import type { PaneProps } from "./registry";
-import { type Address, useAddress } from "./selection";
+import { type Address, useAddress, useFixed } from "./selection";
 
 export function EditPane({ thread, row }: PaneProps): JSX.Element {
+  useFixed(row);
   const address = useAddress(thread, row);
   const writing = useWriting("edit");
   const { value, failure } = useDocument(row === null ? null : requests.show(row.id));

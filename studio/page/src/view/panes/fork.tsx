@@ -13,9 +13,10 @@ import { Sentence } from "../parts";
 import { usePost } from "../post";
 import { DestinationFields, useDestination } from "./destination";
 import type { PaneProps } from "./registry";
-import { type Address, useAddress } from "./selection";
+import { type Address, useAddress, useFixed } from "./selection";
 
 export function ForkPane({ thread, row }: PaneProps): JSX.Element {
+  useFixed(row);
   const address = useAddress(thread, row);
   const writing = useWriting("fork");
   if (row === null || address === null || writing === null) return <Sentence>Reading …</Sentence>;

@@ -1,8 +1,9 @@
 // The selected checkpoint, as commands and requests name it.
 
-import * as requests from "../../wire/requests";
+import { useEffect, useRef } from "preact/hooks";
 import type { Row } from "../../wire/documents";
-import { useDocument } from "../context";
+import * as requests from "../../wire/requests";
+import { useDocument, useStudio } from "../context";
 
 export interface Address {
   /** The id of the checkpoint. */
@@ -18,8 +19,25 @@ export interface Address {
   readonly isHead: boolean;
 }
 
+/** Selects the step that is shown, instead of following the latest one: a step that follows does not replace what is typed. */
+export function useFixed(row: Row | null): void {
+  const studio = useStudio();
+  const { checkpoint } = studio.view.value;
+  useEffect(() => {
+    if (checkpoint === null && row !== null) studio.select(row.id, "replace");
+  }, [checkpoint, row]);
+}
+
 /** Returns the address of the selected checkpoint; `null` until its row has been read. */
 export function useAddress(thread: string, row: Row | null): Address | null {
+  const last = useRef<Address | null>(null);
+  const address = useFound(thread, row);
+  if (address !== null) last.current = address;
+  // It is looked up again when the step is no longer the latest one; a form stays meanwhile.
+  return address ?? (last.current?.id === row?.id ? last.current : null);
+}
+
+function useFound(thread: string, row: Row | null): Address | null {
   const named = row === null || row.step < 0 ? null : `${thread}@${row.step}`;
   const isHead = row !== null && (row.head_of ?? []).includes(thread);
   // The past that threads share belongs to the first one; with the name of the other thread the address is on that.

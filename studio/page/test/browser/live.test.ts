@@ -1,0 +1,137 @@
+// The page while the file changes, the connection breaks, or the file goes away.
+
+import assert from "node:assert/strict";
+import { copyFile, readFile, readdir, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { test } from "node:test";
+import { SCREENS } from "./screens";
+import { Tab, fileOf, flood, serverOf, superstep } from "./studio";
+
+test("what another process writes is shown, and the focus stays", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit?pane=edit&path=score");
+  await tab.sees("textbox", "JSON");
+  await tab.press("e");
+  await tab.focused("JSON");
+  await tab.press("End");
+  await tab.type("1");
+  for (let step = 0; step < 10; step += 1) {
+    await superstep("name", file, `visit@${step + 10}`, `name-${step}`);
+    await tab.sees("option", new RegExp(`^Step ${step + 10}\\s*: .*named name-${step} `));
+    assert.equal(await tab.focus(), "JSON");
+  }
+  await tab.type("2");
+  assert.equal(await tab.page.getByRole("textbox", { name: "JSON" }).inputValue(), "1012");
+  await superstep("edit", file, "visit", "--set", "score=0");
+  await tab.sees("option", /^Step 22\s*: Edit ; latest of visit/);
+  await tab.page.getByRole("status").filter({ hasText: "the latest is step 22" }).waitFor({ state: "attached" });
+  // The form is still that of step 21, which a new branch would follow now.
+  await tab.sees("heading", "Step 21 · evaluate");
+  await tab.reads(/on a new branch/);
+  assert.equal(await tab.focus(), "JSON");
+  assert.equal(await tab.page.getByRole("textbox", { name: "JSON" }).inputValue(), "1012");
+  tab.check();
+});
+
+test("the focus is kept over 1,000 events", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/", { prepare: async (page) => void (await page.addInitScript(flood)) });
+  await tab.go("#/t/visit/c/visit@6?pane=bisect");
+  await tab.press("x");
+  await tab.focused("Path in the state");
+  await tab.type("answer");
+  const asked = tab.asked.length;
+  await tab.page.evaluate(
+    () =>
+      new Promise<void>((resolve) => {
+        let sent = 0;
+        const send = () => {
+          dispatchEvent(new Event("flood"));
+          sent += 1;
+          if (sent < 1_000) setTimeout(send, 2);
+          else resolve();
+        };
+        send();
+      }),
+  );
+  await tab.settled();
+  assert.equal(await tab.focus(), "Path in the state");
+  assert.equal(await tab.page.getByRole("textbox", { name: "Path in the state" }).inputValue(), "answer");
+  await tab.sees("heading", "Step 6 · write");
+  assert.ok(tab.asked.length - asked < 1_000, `${tab.asked.length - asked} requests for 1,000 events`);
+  tab.check();
+});
+
+test("a connection that breaks is told, and comes back at the same place", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit/c/visit@6?pane=diff", { prepare: (page) => page.clock.install() });
+  await tab.sees("heading", "Step 6 · write");
+  await tab.page.getByText("live", { exact: true }).waitFor();
+  await tab.page.context().setOffline(true);
+  // The heartbeats stop.
+  await tab.page.clock.fastForward(15_000);
+  const bar = await tab.sees("alert", "");
+  assert.match(await bar.innerText(), /^The program has not answered since [\d:]+\. You see what was read until then\./);
+  await superstep("name", file, "visit@6", "meanwhile");
+  await tab.press("d", "s");
+  await tab.sees("heading", "Step 6 · write");
+  await tab.page.context().setOffline(false);
+  await tab.page.getByRole("button", { name: "Try now" }).click();
+  await tab.sees("option", /^Step 6\s*: .*named meanwhile /);
+  await bar.waitFor({ state: "detached" });
+  await tab.sees("heading", "Step 6 · write");
+  assert.match(tab.page.url(), /pane=|\/c\//);
+  tab.check();
+});
+
+test("a program that was started again does not know the token", async (t) => {
+  const file = await fileOf(t, "visit");
+  const first = await serverOf(t, file);
+  const tab = await Tab.open(t, first, "#/t/visit");
+  await tab.sees("heading", "Step 21 · evaluate");
+  await first.stop();
+  await tab.sees("alert", "");
+  await serverOf(t, file, new URL(first.origin).port);
+  await tab.reads(/does not know the token of this page\. Open the address that it printed/);
+  const bare = await Tab.open(t, first, "");
+  await bare.reads(/does not know the token of this page/);
+});
+
+test("a file that is deleted or replaced", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
+  await tab.page.getByText("live", { exact: true }).waitFor();
+  await copyFile(file, `${file}.copy`);
+  await rm(file);
+  await tab.reads(/museum\.db was deleted or moved away while it was open/);
+  await tab.sees("heading", "Step 21 · evaluate");
+  await rename(`${file}.copy`, file);
+  await tab.reads(/another file was put in the place of the one that was open/);
+  tab.check();
+});
+
+test("a file without threads", async (t) => {
+  const file = await fileOf(t, "article");
+  await superstep("delete", file, "article");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/");
+  await tab.reads("There is no thread in this file yet.");
+  tab.check();
+});
+
+test("reading does not change a byte of the file or its folder", async (t) => {
+  const file = await fileOf(t, "visit", "article");
+  const contents = async () => {
+    const names = (await readdir(dirname(file))).sort();
+    return [names.join(), await readFile(file, "base64")];
+  };
+  const before = await contents();
+  const server = await serverOf(t, file);
+  const tab = await Tab.open(t, server, "#/");
+  for (const { view } of SCREENS) {
+    await tab.go(view);
+    await tab.settled();
+  }
+  await tab.page.close();
+  await server.stop();
+  assert.deepEqual(await contents(), before);
+});
