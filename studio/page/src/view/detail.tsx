@@ -5,9 +5,10 @@ import { PANES, type PaneName } from "../model/address";
 import { keyOf, titleOf } from "../model/keys";
 import { shortId, shown, time } from "../model/words";
 import type { Row } from "../wire/documents";
-import { useAct, useStudio } from "./context";
+import * as requests from "../wire/requests";
+import { useAct, useDocument, useStudio } from "./context";
 import { REGISTRY } from "./panes/registry";
-import { ActionButton, Sentence } from "./parts";
+import { ActionButton, FailureSentence, Sentence } from "./parts";
 import { whatRan } from "./timeline/row";
 
 export function Detail(): JSX.Element {
@@ -15,6 +16,8 @@ export function Detail(): JSX.Element {
   const { thread, pane } = studio.view.value;
   const checkpoint = studio.selected.value;
   const row = studio.selectedRow.value;
+  // A link may name a checkpoint that is not there.
+  const { failure } = useDocument(row === null && checkpoint !== null ? requests.show(checkpoint) : null);
   const { show: Shown, withoutThread: WithoutThread, title } = REGISTRY[pane];
   return (
     <>
@@ -23,6 +26,8 @@ export function Detail(): JSX.Element {
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (
           WithoutThread === undefined ? <Sentence>Choose a thread on the left.</Sentence> : <WithoutThread />
+        ) : row === null && failure !== null ? (
+          <FailureSentence failure={failure} />
         ) : (
           <Shown key={pane} thread={thread} checkpoint={checkpoint} row={row} />
         )}

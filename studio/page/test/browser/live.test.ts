@@ -110,6 +110,18 @@ test("a file that is deleted or replaced", async (t) => {
   tab.check();
 });
 
+test("a link to what is not in the file", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
+  for (const pane of ["state", "graph", "fork", "edit", "answer"]) {
+    await tab.go(`#/t/visit/c/visit@99?pane=${pane}`);
+    await tab.reads(/visit has no step 99|there is no .*99/);
+  }
+  await tab.go("#/t/nobody");
+  await tab.reads(/there is no thread or checkpoint nobody/);
+  tab.check();
+});
+
 test("a file without threads", async (t) => {
   const file = await fileOf(t, "article");
   await superstep("delete", file, "article");

@@ -224,7 +224,8 @@ export class Tab {
     const { page } = this;
     const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
     await drawn();
-    await page.waitForFunction(() => !/(Reading|Loading|Comparing|Searching)[^.]* …/.test(document.querySelector("main")?.textContent ?? "Reading"));
+    const reading = () => page.evaluate(() => /(?:Reading|Loading|Comparing|Searching)[^.…]* …/.exec(document.querySelector("main")?.textContent ?? "Reading …")?.[0]);
+    await this.until(async () => (await reading()) === undefined, `what is read at ${page.url()}`);
     await drawn();
   }
 
