@@ -143,6 +143,12 @@ export class Studio {
     this.show(atThread(this.view.peek(), thread));
   }
 
+  /** Follows the latest step of a thread, in these parts of the page. */
+  follow(thread: string, parts: Partial<Pick<View, "pane" | "front">> = {}): void {
+    const view = this.view.peek();
+    this.show({ ...(thread === view.thread ? view : atThread(view, thread)), checkpoint: null, ...parts });
+  }
+
   /** The address of the selected checkpoint, as the API takes it: an id, or the thread for its latest one. */
   readonly selected: ReadonlySignal<string | null> = computed(() => {
     const { thread, checkpoint } = this.view.value;

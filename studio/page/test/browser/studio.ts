@@ -45,9 +45,21 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts the studio of a file with `superstep`, or with the arguments of another program. */
-export async function serverOf(t: TestContext, file: string, port = "0"): Promise<Server> {
-  const child = spawn(program, ["studio", file, "--no-open", "--json", "--port", port], { stdio: ["ignore", "pipe", "inherit"] });
+/** Starts the studio of a file with `superstep`. */
+export function serverOf(t: TestContext, file: string, port = "0"): Promise<Server> {
+  return served(t, program, ["studio", file, "--port", port], {});
+}
+
+/** The folder with the built examples. */
+export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..");
+
+/** Starts the studio of an example. Its file is in the folder; options come before its verb. */
+export function programOf(t: TestContext, name: string, folder: string, ...options: readonly string[]): Promise<Server> {
+  return served(t, join(EXAMPLES, name), [...options, "debug", "studio", "--port", "0"], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
+}
+
+async function served(t: TestContext, command: string, given: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv }): Promise<Server> {
+  const child = spawn(command, [...given, "--no-open", "--json"], { ...options, stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   const stop = async () => {
     child.kill("SIGKILL");
@@ -58,7 +70,7 @@ export async function serverOf(t: TestContext, file: string, port = "0"): Promis
     const { address } = JSON.parse(line);
     return { address, origin: new URL(address).origin, stop };
   }
-  throw new Error(`the studio of ${file} ended before it was ready`);
+  throw new Error(`${command} ${given.join(" ")} ended before it was ready`);
 }
 
 let browser: Promise<Browser> | null = null;

@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { atThread } from "../../model/address";
 import { editCommand, resumeCommand } from "../../model/commands";
 import { differences } from "../../model/difference";
 import { type Edit, type Entry, editOf, entryAt } from "../../model/edits";
@@ -73,9 +72,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     studio.drafts.edits.of(address.id).value = null;
     destination.put({ isThread: false, name: "" });
     asNode.put(null);
-    const view = studio.view.peek();
-    const there = edited.thread === view.thread ? view : atThread(view, edited.thread);
-    studio.show({ ...there, checkpoint: null, pane: "run", front: "detail" });
+    studio.follow(edited.thread, { pane: "run", front: "detail" });
     page.focusPane(true);
   };
   return (

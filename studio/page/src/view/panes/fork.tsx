@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { atThread } from "../../model/address";
 import { forkCommand, resumeCommand } from "../../model/commands";
 import { planWords } from "../../model/storing";
 import { shortId, shown } from "../../model/words";
@@ -51,9 +50,7 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
     studio.drafts.stored.of(forked.checkpoint).value = sentence;
     studio.announcer.say(sentence);
     destination.put({ isThread: false, name: "" });
-    const view = studio.view.peek();
-    const there = forked.thread === view.thread ? view : atThread(view, forked.thread);
-    studio.show({ ...there, checkpoint: null, pane: "run", front: "detail" });
+    studio.follow(forked.thread, { pane: "run", front: "detail" });
     page.focusPane(true);
   };
   return (

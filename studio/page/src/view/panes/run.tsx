@@ -75,10 +75,12 @@ interface VerbProps {
   readonly command: string | null;
   readonly done: string;
   readonly canWrite: boolean;
+  /** The thread that the verb changes: its latest step is followed then. */
+  readonly thread: string;
 }
 
 /** A verb with its sentences, and its button. */
-function Verb({ title, button, children, reason, post, command, done, canWrite }: VerbProps): JSX.Element {
+function Verb({ title, button, children, reason, post, command, done, canWrite, thread }: VerbProps): JSX.Element {
   const studio = useStudio();
   const { isSent, failure, send } = usePost();
   const [isDone, setDone] = useState(false);
@@ -87,6 +89,7 @@ function Verb({ title, button, children, reason, post, command, done, canWrite }
     const begun = await send(post);
     if (begun === null) return;
     setDone(true);
+    studio.follow(thread);
     studio.announcer.say(done);
   };
   return (
@@ -124,7 +127,7 @@ function Resume({ thread, head, standing, canWrite }: ResumeProps): JSX.Element 
         ? "The thread has finished: no node is next."
         : "It waits for an answer, which continues it.";
   return (
-    <Verb title="Resume" button="Resume" reason={reason} post={requests.resume(thread)} command={resumeCommand(thread)} done="The run was accepted; its steps appear as they are stored." canWrite={canWrite}>
+    <Verb thread={thread} title="Resume" button="Resume" reason={reason} post={requests.resume(thread)} command={resumeCommand(thread)} done="The run was accepted; its steps appear as they are stored." canWrite={canWrite}>
       <p>
         Continues {shown(thread)} after step {head.step}
         {head.next.length > 0 && `, at ${grouped(head.next.map(shownNode))}`}. Finished work is kept; model calls and other effects happen live, and each step is stored.
@@ -137,6 +140,7 @@ function Rerun({ address, next, canWrite }: { readonly address: Address; readonl
   const { step, thread } = address;
   return (
     <Verb
+      thread={thread}
       title={`Rerun from step ${step}`}
       button={`Rerun from step ${step}`}
       reason={next.length === 0 ? "No node is next at this step: select an earlier one." : null}
@@ -154,7 +158,7 @@ function Rerun({ address, next, canWrite }: { readonly address: Address; readonl
 
 function Cancel({ thread, standing, canWrite }: { readonly thread: string; readonly standing: Standing; readonly canWrite: boolean }): JSX.Element {
   return (
-    <Verb title="Cancel" button="Cancel the run" reason={standing.isRunning ? null : "Nothing runs on this thread."} post={requests.cancel(thread)} command={null} done="The run is asked to stop." canWrite={canWrite}>
+    <Verb thread={thread} title="Cancel" button="Cancel the run" reason={standing.isRunning ? null : "Nothing runs on this thread."} post={requests.cancel(thread)} command={null} done="The run is asked to stop." canWrite={canWrite}>
       <p>Stops the run of {shown(thread)} at a point from which it can be resumed. What is stored stays. {!canWrite && "In a terminal, Ctrl-C does the same."}</p>
     </Verb>
   );

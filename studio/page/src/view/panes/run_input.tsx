@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { atThread } from "../../model/address";
 import { runCommand } from "../../model/commands";
 import type { InputDraft } from "../../model/drafts";
 import { jsonProblem } from "../../model/form/draft";
@@ -32,8 +31,7 @@ export function NewTurn({ thread, canWrite }: { readonly thread: string | null; 
     if (begun === null) return;
     kept.value = null;
     studio.announcer.say(`The run on ${shown(name)} was accepted.`);
-    const view = studio.view.peek();
-    studio.show({ ...(isNew ? atThread(view, name) : { ...view, checkpoint: null }), pane: "run", front: "timeline" });
+    studio.follow(name, { pane: "run", front: "timeline" });
   };
   return (
     <section class="block verb" aria-labelledby="new-turn">

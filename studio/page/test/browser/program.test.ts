@@ -1,0 +1,147 @@
+// The studio of a program, which lends its graphs: everything that writes or runs.
+
+import assert from "node:assert/strict";
+import { rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { Tab, fileOf, programOf, superstep } from "./studio";
+
+/** Starts the example `opening_hours` on the thread `visit`; `--mended` gives it the evaluator without the bug. */
+async function museum(t: TestContext, ...options: readonly string[]) {
+  const file = await fileOf(t, "visit");
+  return { file, server: await programOf(t, "opening_hours", dirname(file), ...options) };
+}
+
+/** Starts the example `review`, which asks for a verdict on the thread `article`. */
+async function article(t: TestContext) {
+  const made = await fileOf(t, "article");
+  const file = join(dirname(made), "superstep-review.db");
+  await rename(made, file);
+  return { file, server: await programOf(t, "review", dirname(file)) };
+}
+
+/** The steps of a thread, without ids and times. */
+async function steps(file: string, thread: string): Promise<readonly string[]> {
+  const { checkpoints } = JSON.parse(await superstep("log", file, thread, "-n", "0", "--json"));
+  return checkpoints.map(({ step, source, ran, changed, next }: { [name: string]: unknown }) => JSON.stringify({ step, source, ran, changed, next }));
+}
+
+test("the run is repaired by keyboard alone, as docs/debugging.md does it with commands", async (t) => {
+  const { file, server } = await museum(t);
+  const tab = await Tab.open(t, server, "#/t/visit/c/visit@6");
+  await tab.sees("heading", "Step 6 · write");
+  await tab.press("f");
+  await tab.tabTo("On a new branch of visit");
+  await tab.press("ArrowDown");
+  await tab.tabTo("Name of the new thread");
+  await tab.type("monday");
+  await tab.tabTo(/^Begin thread monday/);
+  await tab.press("Enter");
+  await tab.sees("heading", "Step 6 · write");
+  await tab.reads(/monday: Unfinished after step 6: next is evaluate\./);
+
+  await tab.press("e");
+  await tab.focused("Path");
+  await tab.type("keep");
+  await tab.tabTo("JSON");
+  await tab.press("Control+a");
+  await tab.type('["except Mondays"]');
+  await tab.reads("1 difference");
+  await tab.press("Control+Enter");
+  await tab.sees("heading", "Step 7 · Edit");
+
+  await tab.tabTo("Resume");
+  await tab.press("Enter");
+  await tab.sees("option", /^Step 20\s*: evaluate ; latest of monday/);
+  await tab.reads(/monday: Finished at step 20\./);
+  tab.check();
+
+  const other = await fileOf(t, "visit", "monday");
+  assert.deepEqual(await steps(file, "monday"), await steps(other, "monday"));
+  assert.equal(await superstep("show", file, "monday", "answer"), await superstep("show", other, "monday", "answer"));
+  assert.deepEqual(await steps(file, "visit"), await steps(other, "visit"));
+});
+
+test("a replay agrees with the code that ran, and differs from the mended one", async (t) => {
+  const replayed = async (...options: readonly string[]) => {
+    const { server } = await museum(t, ...options);
+    const tab = await Tab.open(t, server, "#/t/visit?pane=replay");
+    await tab.page.getByRole("button", { name: /^Replay up to step 21/ }).click();
+    return tab;
+  };
+  const same = await replayed();
+  await same.reads("Equal: 22 supersteps came out as recorded.");
+  const mended = await replayed("--mended");
+  await mended.reads("Different: 7 of 22 supersteps came out otherwise.");
+  await mended.reads(/Step 9, node evaluate/);
+  mended.check();
+});
+
+test("a rerun begins a branch at the selected step", async (t) => {
+  const { file, server } = await museum(t, "--mended");
+  const tab = await Tab.open(t, server, "#/t/visit/c/visit@8?pane=run");
+  await tab.page.getByRole("button", { name: "Rerun from step 8" }).click();
+  await tab.sees("option", /^Step 27\s*: evaluate ; latest of visit/);
+  assert.match(await superstep("show", file, "visit", "answer"), /except Mondays/);
+  tab.check();
+});
+
+test("a new thread, an input that the graph refuses, and a name", async (t) => {
+  const { file, server } = await museum(t);
+  const tab = await Tab.open(t, server, "#/?pane=run");
+  await tab.page.getByRole("textbox", { name: "Thread" }).fill("tuesday");
+  const input = tab.page.getByRole("textbox", { name: "Input (JSON)" });
+  await input.fill('{"question": 7}');
+  const send = tab.page.getByRole("button", { name: "Run the new thread" });
+  await send.click();
+  await tab.sees("alert", "");
+  await input.fill('{"question": "When?"}');
+  await send.click();
+  await tab.sees("option", /: evaluate ; latest of tuesday/);
+  await tab.go("#/t/tuesday/c/tuesday@2?pane=export");
+  await tab.page.getByRole("textbox", { name: "Name" }).fill("draft-1");
+  await tab.page.getByRole("button", { name: "Store the name" }).click();
+  await tab.sees("option", /^Step 2\s*: .*named draft-1 /);
+  assert.match(await superstep("name", file, "tuesday"), /draft-1/);
+  tab.check();
+});
+
+test("an answer by its form; a second one is told who was faster", async (t) => {
+  const { file, server } = await article(t);
+  const [first, second] = [await Tab.open(t, server, "#/"), await Tab.open(t, server, "#/t/article?pane=answer")];
+  await second.page.getByRole("radio", { name: "Accept" }).check();
+
+  await first.sees("link", "Typed graphs: draft 1");
+  await first.tabTo("Typed graphs: draft 1");
+  await first.press("Enter", "a");
+  await first.sees("radio", "Revise");
+  await first.page.getByRole("button", { name: "Answer", exact: true }).last().click();
+  await first.sees("alert", "");
+  await first.page.getByRole("radio", { name: "Revise" }).check();
+  await first.page.getByRole("button", { name: "Answer", exact: true }).last().click();
+  await first.reads("Typed graphs: draft 2");
+  await first.reads("1 open question on article");
+
+  await second.reads(/This question was answered elsewhere first/);
+  await second.reads("Typed graphs: draft 2");
+  await second.page.getByRole("radio", { name: "Accept" }).last().check();
+  await second.page.getByRole("button", { name: "Answer", exact: true }).last().click();
+  await second.reads("The answer is stored, and the thread continues.");
+  await second.page.getByText(/^No question is open|The answer is stored/).first().waitFor();
+  assert.deepEqual(JSON.parse(await superstep("threads", file, "--json")).threads.map(({ status }: { status: string }) => status), ["finished"]);
+  [first, second].forEach((tab) => tab.check());
+});
+
+test("an answer that its schema refuses is told at its field", async (t) => {
+  const { server } = await article(t);
+  const tab = await Tab.open(t, server, "#/t/article?pane=answer");
+  await tab.page.getByRole("button", { name: "Write JSON instead" }).click();
+  const typed = tab.page.getByRole("textbox", { name: /JSON/ });
+  const send = tab.page.getByRole("button", { name: "Answer", exact: true }).last();
+  for (const text of ["{", '"Perhaps"']) {
+    await typed.fill(text);
+    await send.click();
+    await tab.until(async () => (await typed.getAttribute("aria-invalid")) === "true", `an error at ${text}`);
+  }
+  tab.check();
+});
