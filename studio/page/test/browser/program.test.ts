@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { SCHEMES, accessible } from "./accessible";
 import { Tab, fileOf, programOf, superstep } from "./studio";
 
 /** Starts the example `opening_hours` on the thread `visit`; `--mended` gives it the evaluator without the bug. */
@@ -145,3 +146,67 @@ test("an answer that its schema refuses is told at its field", async (t) => {
   }
   tab.check();
 });
+
+const REPORT = {
+  title: "Report",
+  type: "object",
+  required: ["title", "rounds", "final", "tone", "tags", "author"],
+  properties: {
+    title: { type: "string" },
+    rounds: { type: "integer", minimum: 0, maximum: 9 },
+    final: { type: "boolean" },
+    tone: { enum: ["dry", "warm"] },
+    tags: { type: "array", items: { type: "string" } },
+    author: { type: "object", required: ["name"], properties: { name: { type: "string" } } },
+  },
+};
+
+test("a form has a field of each kind, and a refusal is told at its field", async (t) => {
+  const { server } = await article(t);
+  const tab = await Tab.open(t, server, "#/");
+  let sent: unknown = null;
+  await tab.page.route(/\/api\/interrupts/, async (route) => {
+    const response = await route.fetch();
+    const { interrupts, total } = await response.json();
+    await route.fulfill({ response, json: { interrupts: interrupts.map((each: object) => ({ ...each, schema: REPORT })), total } });
+  });
+  await tab.page.route(/\/api\/answer/, async (route) => {
+    const { answers } = route.request().postDataJSON();
+    const [id = ""] = Object.keys(answers);
+    sent = answers[id];
+    await route.fulfill({ status: 422, json: { detail: "the name is too short", path: `answers.${id}.author.name` } });
+  });
+  await tab.page.reload();
+  await tab.go("#/t/article?pane=answer");
+  const { page } = tab;
+  await page.getByRole("textbox", { name: "title" }).fill("Graphs");
+  const rounds = page.getByRole("textbox", { name: "rounds" });
+  await rounds.fill("99");
+  await page.getByRole("radio", { name: "Yes" }).check();
+  await page.getByRole("radio", { name: "warm" }).check();
+  await page.getByRole("button", { name: "Add an item" }).click();
+  await page.getByRole("group", { name: "tags" }).getByRole("textbox").fill("typed");
+  const name = page.getByRole("textbox", { name: "name" });
+  await name.fill("A");
+
+  const send = page.getByRole("button", { name: "Answer", exact: true }).last();
+  await send.click();
+  await tab.until(async () => (await rounds.getAttribute("aria-invalid")) === "true", "an error at rounds");
+  assert.equal(sent, null, "it is not sent before it fits");
+  await rounds.fill("3");
+  await send.click();
+  await tab.reads("the name is too short");
+  assert.deepEqual(sent, { title: "Graphs", rounds: 3, final: true, tone: "warm", tags: ["typed"], author: { name: "A" } });
+  await tab.until(async () => (await name.getAttribute("aria-invalid")) === "true", "the error at name");
+  assert.equal(await name.inputValue(), "A");
+  tab.check();
+});
+
+for (const colorScheme of SCHEMES) {
+  test(`axe-core has no finding in a program's screens, ${colorScheme}`, async (t) => {
+    const { server } = await museum(t);
+    const views = ["edit&path=score", "fork", "run", "replay", "export"].map((pane) => `#/t/visit/c/visit@6?pane=${pane}`);
+    await accessible(t, server, [...views, "#/?pane=run"], colorScheme);
+    await accessible(t, (await article(t)).server, ["#/t/article?pane=answer", "#/t/article?pane=run"], colorScheme);
+  });
+}
