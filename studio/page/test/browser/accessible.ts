@@ -38,8 +38,12 @@ export async function accessible(t: TestContext, server: Server, views: readonly
         await tab.go(view + front);
         await tab.settled();
         assert.deepEqual(await findings(tab), []);
-        const drawn = await tab.page.evaluate(() => document.documentElement.scrollWidth);
+        const { drawn, broken } = await tab.page.evaluate(() => ({
+          drawn: document.documentElement.scrollWidth,
+          broken: [...document.querySelectorAll("button")].filter(({ offsetHeight }) => offsetHeight > 80).map(({ innerText }) => innerText),
+        }));
         assert.ok(drawn <= width, `the page is ${drawn} px wide`);
+        assert.deepEqual(broken, [], "buttons with a letter a line");
       });
     }
   }

@@ -1,6 +1,6 @@
 // Compare: two branches or threads, aligned at what they share.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { withParameters } from "../../model/address";
 import { type Aligned, type Figure, aligned, figures, firstDivergence } from "../../model/alignment";
@@ -147,9 +147,6 @@ function Steps({ rows, divergence, names }: { readonly rows: readonly Aligned[];
           <tr>
             <th scope="col">{names[0]} (marked)</th>
             <th scope="col">{names[1]} (selected)</th>
-            <th scope="col">
-              <span class="sr">Difference of the states</span>
-            </th>
           </tr>
         </thead>
         <tbody>
@@ -178,18 +175,17 @@ function Beside({ a, b, isSame, isFirst, isOpen, open }: BesideProps): JSX.Eleme
     <>
       <tr class={`${isSame ? "same" : "other"} ${isFirst ? "divergence" : ""}`}>
         <Side line={a} isFirst={isFirst} />
-        <Side line={b} isFirst={false} />
-        <td>
+        <Side line={b} isFirst={false}>
           {a !== null && b !== null && (
             <button type="button" class="small-button" aria-expanded={isOpen} onClick={open}>
               Difference<span class="sr"> of step {a.step} and step {b.step}</span>
             </button>
           )}
-        </td>
+        </Side>
       </tr>
       {isOpen && a !== null && b !== null && (
         <tr class="beside-difference">
-          <td colSpan={3}>
+          <td colSpan={2}>
             <InnerDifference a={a.id} b={b.id} />
           </td>
         </tr>
@@ -198,10 +194,11 @@ function Beside({ a, b, isSame, isFirst, isOpen, open }: BesideProps): JSX.Eleme
   );
 }
 
-function Side({ line, isFirst }: { readonly line: Line | null; readonly isFirst: boolean }): JSX.Element {
+function Side({ line, isFirst, children }: { readonly line: Line | null; readonly isFirst: boolean; readonly children?: ComponentChildren }): JSX.Element {
   if (line === null) return <td class="dim">—</td>;
   return (
     <td>
+      {children}
       <CheckpointLink checkpoint={line.id} step={line.step} pane="diff" /> <span class="node">{doneWords(line)}</span>
       {isFirst && <span class="tag bad">first divergence</span>}
       <span class="second">
