@@ -23,6 +23,25 @@ test("each key has a button that Tab reaches", async (t) => {
   assert.deepEqual(without.map(([name]) => name), []);
 });
 
+test("a step to a neighbour takes one request at most", async (t) => {
+  const file = await fileOf(t, "visit", "monday");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
+  for (const key of ["s", "d", "w", "y", ".", "t"]) {
+    await tab.press(key);
+    await tab.settled();
+    for (const [move, step] of [["j", 20], ["j", 19], ["k", 20], ["k", 21]] as const) {
+      const before = tab.asked.length;
+      await tab.press(move);
+      await tab.sees("heading", new RegExp(`^Step ${step} · `));
+      await tab.settled();
+      const asked = tab.asked.slice(before);
+      assert.ok(asked.length <= 1, `${move} in the pane of ${key} asks for ${asked.join(", ")}`);
+    }
+    await tab.press("K");
+  }
+  tab.check();
+});
+
 test("the story of the wrong answer, as docs/debugging.md tells it", async (t) => {
   const file = await fileOf(t, "visit");
   const tab = await Tab.open(t, await serverOf(t, file), "#/");
@@ -103,7 +122,9 @@ test("the story of the wrong answer, as docs/debugging.md tells it", async (t) =
     await tab.type('["except Mondays"]');
     await tab.reads("1 difference");
     await tab.shell(`superstep edit ${file} monday --set 'keep=["except Mondays"]'`);
-    await tab.press("Escape");
+    // The form stays on its step.
+    await tab.sees("option", /^Step 7\s*: Edit ; latest of monday/);
+    await tab.press("Escape", "K");
     await tab.sees("heading", "Step 7 · Edit");
   });
   tab.check();
