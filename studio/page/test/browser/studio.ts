@@ -241,6 +241,15 @@ export class Tab {
     await drawn();
   }
 
+  /** The bytes that scripts use, after garbage was collected. */
+  async heap(): Promise<number> {
+    const session = await this.page.context().newCDPSession(this.page);
+    await session.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    await session.detach();
+    return usedSize;
+  }
+
   /** Fails if anything happened that must not. */
   check(): void {
     assert.deepEqual(this.forbidden, []);
