@@ -1,0 +1,62 @@
+// The files that the bundled examples leave: every pane reads every thread.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
+import { PANES } from "../../src/model/address";
+import { EXAMPLES, Tab, serverOf, superstep } from "./studio";
+
+/** The examples that keep a file, with their arguments. */
+const RUNS: readonly (readonly [name: string, ...given: string[]])[] = [
+  ["opening_hours"],
+  ["review"],
+  ["time_travel"],
+  ["reducers"],
+  ["dynamic"],
+  ["flow"],
+  ["analyst"],
+  ["photo_critic", "--db", "critique.db"],
+  ["agent_loop", "What does a fork copy?"],
+  ["agentic", "What does a fork copy?"],
+];
+
+/** Runs an example in a folder of its own, and returns the checkpoint files that it left. */
+async function filesOf(t: TestContext, [name, ...given]: (typeof RUNS)[number]): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "studio-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const env = { ...process.env, TMPDIR: folder, HOME: folder, XDG_DATA_HOME: folder };
+  const run = promisify(execFile)(join(EXAMPLES, name), given, { cwd: folder, env, timeout: 60_000 });
+  run.child.stdin?.end();
+  await run;
+  const files = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith(".db")).map((path) => join(folder, path));
+  const isRead = await Promise.all(files.map((file) => superstep("threads", file).then(() => true, () => false)));
+  return files.filter((_, at) => isRead[at] === true);
+}
+
+for (const run of RUNS) {
+  test(`the file of ${run[0]}`, async (t) => {
+    const files = await filesOf(t, run);
+    assert.ok(files.length > 0, "it leaves no checkpoint file");
+    for (const file of files) {
+      const { threads } = JSON.parse(await superstep("threads", file, "--json"));
+      const tab = await Tab.open(t, await serverOf(t, file), "#/");
+      for (const thread of threads.map((each: { name?: string; thread: string }) => each.name ?? each.thread)) {
+        const { checkpoints } = JSON.parse(await superstep("log", file, thread, "-n", "0", "--json"));
+        const middle = checkpoints[Math.floor(checkpoints.length / 2)].id;
+        for (const checkpoint of ["", `/c/${middle}`]) {
+          for (const pane of PANES) {
+            await tab.go(`#/t/${encodeURIComponent(thread)}${checkpoint}?pane=${pane}&path=.&marked=${middle}`);
+            await tab.settled();
+            const shown = await tab.page.locator("main").innerText();
+            assert.doesNotMatch(shown, /This page cannot read/, `${thread}${checkpoint} ${pane}`);
+          }
+        }
+      }
+      tab.check();
+    }
+  });
+}
