@@ -30,7 +30,9 @@ try {
     logLevel: "warning",
   });
   const files = names.map((name) => join(to, name.replace(/\.ts$/, ".mjs")));
-  const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...(inBrowser ? ["--test-concurrency=1"] : []), ...files], {
+  // A test that hangs ends, too.
+  const limits = inBrowser ? ["--test-concurrency=1", "--test-timeout=600000"] : ["--test-timeout=60000"];
+  const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...limits, ...files], {
     stdio: "inherit",
     env: { ...process.env, STUDIO_FILES: join(here, "browser/files") },
   });

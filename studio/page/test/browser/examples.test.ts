@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { PANES } from "../../src/model/address";
+import { SCHEMES, accessible } from "./accessible";
 import { EXAMPLES, Tab, serverOf, superstep } from "./studio";
 
 /** The examples that keep a file, with their arguments. */
@@ -58,5 +59,14 @@ for (const run of RUNS) {
       }
       tab.check();
     }
+  });
+}
+
+for (const colorScheme of SCHEMES) {
+  test(`axe-core has no finding in a conversation with its calls, ${colorScheme}`, async (t) => {
+    const [file = ""] = await filesOf(t, ["agent_loop", "What does a fork copy?"]);
+    const { threads } = JSON.parse(await superstep("threads", file, "--json"));
+    const views = ["messages", "calls", "tasks", "graph", "state"].map((pane) => `#/t/${threads[0].thread}?pane=${pane}`);
+    await accessible(t, await serverOf(t, file), views, colorScheme);
   });
 }
