@@ -9,7 +9,7 @@ import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { PANES } from "../../src/model/address";
 import { SCHEMES, accessible } from "./accessible";
-import { EXAMPLES, Tab, serverOf, superstep } from "./studio";
+import { EXAMPLES, Tab, afterwards, serverOf, superstep } from "./studio";
 
 /** The examples that keep a file, with their arguments. */
 const RUNS: readonly (readonly [name: string, ...given: string[]])[] = [
@@ -28,7 +28,7 @@ const RUNS: readonly (readonly [name: string, ...given: string[]])[] = [
 /** Runs an example in a folder of its own, and returns the checkpoint files that it left. */
 async function filesOf(t: TestContext, [name, ...given]: (typeof RUNS)[number]): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "studio-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  afterwards(t, () => rm(folder, { recursive: true, force: true }));
   const env = { ...process.env, TMPDIR: folder, HOME: folder, XDG_DATA_HOME: folder };
   const run = promisify(execFile)(join(EXAMPLES, name), given, { cwd: folder, env, timeout: 60_000 });
   run.child.stdin?.end();

@@ -26,6 +26,7 @@ test("each key has a button that Tab reaches", async (t) => {
 test("a step to a neighbour takes one request at most", async (t) => {
   const file = await fileOf(t, "visit", "monday");
   const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
+  await tab.sees("img", /^Time strip/);
   for (const key of ["s", "d", "w", "y", ".", "t"]) {
     await tab.press(key);
     await tab.settled();

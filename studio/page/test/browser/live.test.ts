@@ -102,6 +102,7 @@ test("a file that is deleted or replaced", async (t) => {
   const file = await fileOf(t, "visit");
   const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
   await tab.page.getByText("live", { exact: true }).waitFor();
+  await tab.sees("heading", "Step 21 · evaluate");
   await copyFile(file, `${file}.copy`);
   await rm(file);
   await tab.reads(/museum\.db was deleted or moved away while it was open/);

@@ -26,13 +26,27 @@ export async function superstep(...given: readonly string[]): Promise<string> {
   return stdout;
 }
 
+const cleanups = new WeakMap<TestContext, (() => Promise<unknown>)[]>();
+
+/** Calls a function after a test, and what was given first last: a tab is closed before its server is stopped. */
+export function afterwards(t: TestContext, run: () => Promise<unknown>): void {
+  const runs = cleanups.get(t) ?? [];
+  if (runs.length === 0) {
+    cleanups.set(t, runs);
+    t.after(async () => {
+      for (const each of runs.reverse()) await each();
+    });
+  }
+  runs.push(run);
+}
+
 /** Exports of threads, which `npm run browser` reads. */
 const FILES = join(process.env["STUDIO_FILES"] ?? "", "/");
 
 /** Makes a file of these exported threads, in a folder that is removed after the test. */
 export async function fileOf(t: TestContext, ...threads: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "studio-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  afterwards(t, () => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "museum.db");
   for (const thread of threads) await superstep("import", file, `${FILES}${thread}.json`);
   return file;
@@ -65,7 +79,7 @@ async function served(t: TestContext, command: string, given: readonly string[],
     child.kill("SIGKILL");
     await ended;
   };
-  t.after(stop);
+  afterwards(t, stop);
   for await (const line of createInterface({ input: child.stdout })) {
     const { address } = JSON.parse(line);
     return { address, origin: new URL(address).origin, stop };
@@ -119,7 +133,10 @@ export class Tab {
   static async open(t: TestContext, server: Server, fragment: string, { prepare, ...options }: TabOptions = {}): Promise<Tab> {
     browser ??= chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
     const context = await (await browser).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
-    t.after(() => context.close());
+    afterwards(t, async () => {
+      await context.unrouteAll({ behavior: "ignoreErrors" });
+      await context.close();
+    });
     context.setDefaultTimeout(10_000);
     const tab = new Tab(await context.newPage(), server);
     await tab.guard();

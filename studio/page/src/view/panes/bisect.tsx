@@ -118,7 +118,7 @@ function PredicateHelp({ choose }: { readonly choose: (is: string) => void }): J
         </tbody>
       </table>
       <p class="dim">
-        A comparison with null or a missing value does not hold. A comparison with any other value of the wrong type is an error, which names
+        A comparison with null or a missing value does not hold. A comparison with a value of a wrong type is an error, which names
         conditions that fit.
       </p>
     </details>
