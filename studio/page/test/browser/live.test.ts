@@ -1,7 +1,7 @@
 // The page while the file changes, the connection breaks, or the file goes away.
 
 import assert from "node:assert/strict";
-import { copyFile, readFile, readdir, rename, rm } from "node:fs/promises";
+import { copyFile, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { test } from "node:test";
 import { SCREENS } from "./screens";
@@ -121,6 +121,20 @@ test("a link to what is not in the file", async (t) => {
   }
   await tab.go("#/t/nobody");
   await tab.reads(/there is no thread or checkpoint nobody/);
+  tab.check();
+});
+
+test("a damaged thread is named, and the others are shown", async (t) => {
+  const file = await fileOf(t, "visit", "article");
+  const bytes = await readFile(file, "latin1");
+  await writeFile(file, bytes.replaceAll("Typed graphs: draft 1", "Typed graphs: draXt 1"), "latin1");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/");
+  await tab.sees("region", "Damaged threads");
+  await tab.reads(/is damaged: question \w+ is damaged: its checksum does not match/);
+  await tab.go("#/t/article");
+  await tab.reads(/is damaged: its checksum does not match/);
+  await tab.go("#/t/visit");
+  await tab.sees("heading", "Step 21 · evaluate");
   tab.check();
 });
 
