@@ -92,7 +92,7 @@ test("a program that was started again does not know the token", async (t) => {
   await tab.sees("heading", "Step 21 · evaluate");
   await first.stop();
   await tab.sees("alert", "");
-  await serverOf(t, file, new URL(first.origin).port);
+  await serverOf(t, file, "--port", new URL(first.origin).port);
   await tab.reads(/does not know the token of this page\. Open the address that it printed/);
   const bare = await Tab.open(t, first, "");
   await bare.reads(/does not know the token of this page/);
@@ -135,6 +135,17 @@ test("a damaged thread is named, and the others are shown", async (t) => {
   await tab.reads(/is damaged: its checksum does not match/);
   await tab.go("#/t/visit");
   await tab.sees("heading", "Step 21 · evaluate");
+  tab.check();
+});
+
+test("an encrypted file is shown with its key, and needs it", async (t) => {
+  const file = await fileOf(t, "visit");
+  const keys = `${file}.keys`;
+  await writeFile(keys, `first ${"0a".repeat(32)}\n`);
+  await superstep("rekey", file, "--key-file", keys);
+  await assert.rejects(superstep("studio", file, "--no-open"), /is encrypted with the key first: open it with its keys/);
+  const tab = await Tab.open(t, await serverOf(t, file, "--key-file", keys), "#/t/visit?pane=bisect&path=answer&is=!~%20except%20Mondays");
+  await tab.sees("link", /step 8/);
   tab.check();
 });
 

@@ -60,8 +60,8 @@ export interface Server {
 }
 
 /** Starts the studio of a file with `superstep`. */
-export function serverOf(t: TestContext, file: string, port = "0"): Promise<Server> {
-  return served(t, program, ["studio", file, "--port", port], {});
+export function serverOf(t: TestContext, file: string, ...options: readonly string[]): Promise<Server> {
+  return served(t, program, ["studio", file, ...(options.includes("--port") ? [] : ["--port", "0"]), ...options], {});
 }
 
 /** The folder with the built examples. */
