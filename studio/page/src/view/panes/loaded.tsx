@@ -7,12 +7,10 @@ import type { PANES } from "./later";
 
 type Later = typeof PANES;
 
-const file = signal<Later | "loading" | "failed" | null>(null);
+const file = signal<Later | "loading" | "failed">("loading");
 
-/** Loads the second file, unless it is here. */
+/** Loads the second file. */
 export async function loadLater(): Promise<void> {
-  if (file.peek() !== null && file.peek() !== "failed") return;
-  file.value = "loading";
   try {
     file.value = (await import("./later")).PANES;
   } catch {
@@ -24,14 +22,14 @@ export async function loadLater(): Promise<void> {
 export function later<P extends object>(of: (panes: Later) => (props: P) => JSX.Element): (props: P) => JSX.Element {
   return (props) => {
     const panes = file.value;
-    const isHere = panes !== "loading" && panes !== "failed" && panes !== null;
-    if (isHere) return h(of(panes), props);
-    if (panes !== "failed") return <Sentence>Loading …</Sentence>;
+    if (panes === "loading") return <Sentence>Loading …</Sentence>;
+    if (panes !== "failed") return h(of(panes), props);
+    // A browser does not ask again for a module that it could not load.
     return (
       <>
         <Sentence>This part of the page could not be loaded. Is the program still running?</Sentence>
-        <button type="button" class="button after-sentence" data-focus="" onClick={() => void loadLater()}>
-          Try again
+        <button type="button" class="button after-sentence" data-focus="" onClick={() => location.reload()}>
+          Reload
         </button>
       </>
     );
