@@ -76,7 +76,7 @@ seeds times="500":
 graphs count="1000000":
     SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test it checkpoints
 
-# kill servers under the load of clients; fails on some seeds (SUPERSTEP_KILLS_SEED), as docs/reliability.md says
+# kill servers under the load of clients, and try the mutants; docs/reliability.md has the latest result
 kills count="10000":
     SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture --include-ignored
 

@@ -48,10 +48,13 @@ async fn main() -> ExitCode {
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let answer = match arguments.first().map(String::as_str) {
-        None | Some("debug") => None,
+        None | Some("debug" | "serve") => None,
         Some(word) => match (word.parse::<u64>(), arguments.len()) {
             (Ok(answer), 1) => Some(answer),
-            _ => return usage(&arguments, "flow [ANSWER | debug VERB ..], where the answer is a number"),
+            _ => {
+                let text = "flow [ANSWER | debug VERB .. | serve [OPTION ..]], where the answer is a number";
+                return usage(&arguments, text);
+            }
         },
     };
     let db = std::env::temp_dir().join("superstep-flow.db");

@@ -76,7 +76,7 @@ async fn main() -> ExitCode {
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut files: Vec<String> = std::env::args().skip(1).collect();
     if files.first().is_some_and(|first| first.starts_with('-')) {
-        return usage(&files, "reducers [FILE .. | debug VERB ..]");
+        return usage(&files, "reducers [FILE .. | debug VERB .. | serve [OPTION ..]]");
     }
     let mut g = StateGraph::<Census>::new("census");
     let plan = g.node("plan", plan);

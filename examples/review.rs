@@ -73,7 +73,8 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         ["answer", "accept"] => thread.answer(&Verdict::Accept).await?,
         ["answer", "revise"] => thread.answer(&Verdict::Revise).await?,
         _ => {
-            let text = "review [draft TITLE | answer accept | answer revise | debug VERB ..]";
+            let text =
+                "review [draft TITLE | answer accept | answer revise | debug VERB .. | serve [OPTION ..]]";
             return usage(&arguments, text);
         }
     };

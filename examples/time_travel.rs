@@ -38,8 +38,8 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first != "debug") {
-        return usage(&arguments, "time_travel [debug VERB ..]");
+    if arguments.first().is_some_and(|first| !["debug", "serve"].contains(&first.as_str())) {
+        return usage(&arguments, "time_travel [debug VERB .. | serve [OPTION ..]]");
     }
     let mut g = StateGraph::<Trip>::new("trip");
     let travel = g.node("travel", travel);

@@ -54,6 +54,7 @@ macro_rules! page {
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
             "[streaming.md]: crate::guide::streaming\n",
+            "[studio.md]: crate::guide::studio\n",
             "[sub-agents.md]: crate::guide::sub_agents\n",
             "[supervisor.md]: crate::guide::supervisor\n",
             "[testing.md]: crate::guide::testing\n",
@@ -94,6 +95,7 @@ pages! {
     time_travel "time-travel.md"
     debugging "debugging.md"
     cli "cli.md"
+    studio "studio.md"
     serving "serving.md"
     interrupts "interrupts.md"
     effects_and_resume "effects-and-resume.md"

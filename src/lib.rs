@@ -52,7 +52,7 @@
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | `driver` | everything that implementations of savers and drivers need (feature `unstable-driver`) |
-//! | `serve`, `server` | a server of graphs for the clients of LangGraph's API (feature `server`) |
+//! | `serve`, `server` | a server of graphs for the clients of LangGraph's API (feature `server`; with the studio `studio`) |
 //! | [`guide`] | the documentation, a page per topic |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -73,7 +73,15 @@ pub use superstep_inspect as inspect;
 pub mod testing;
 
 #[cfg(feature = "cli")]
-pub use superstep_cli::{self as cli, debugger};
+pub use superstep_cli as cli;
+#[cfg(all(feature = "cli", not(feature = "studio")))]
+pub use superstep_cli::debugger;
+
+/// Makes a [debugger](cli::debugger) for these graphs and flows, which also has the verb `studio`.
+#[cfg(feature = "studio")]
+pub fn debugger(graphs: &[&dyn run::ToAnyGraph]) -> cli::Debugger {
+    cli::debugger(graphs).with(server::StudioVerb)
+}
 
 #[cfg(feature = "server")]
 pub use superstep_server::{self as server, serve};
@@ -203,8 +211,8 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        CheckpointFile, CheckpointReader, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver,
-        Subgraph, ThreadList, ThreadSize, maintenance,
+        CheckpointFile, CheckpointReader, Durability, Located, ReadOnlySaver, SqliteOptions, SqliteReader,
+        SqliteSaver, Subgraph, ThreadList, ThreadSize, maintenance,
     };
 
     #[cfg(feature = "sqlite")]

@@ -106,6 +106,7 @@ async fn file(path: &Path) {
             lost: 0,
             cancel: None,
             error: None,
+            calls: None,
         };
         rows.create_run(run).await.expect("it is stored");
         let claim = RunClaim { owner: "killed".into(), graphs: vec!["three".into()], until_ms: 1 };

@@ -59,7 +59,7 @@ fn timed(path: &Path, words: &[&str]) -> f64 {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::terminal(100) };
     let begun = Instant::now();
-    let exit = run(words, screen);
+    let exit = run(words, &[], screen);
     let taken = begun.elapsed().as_secs_f64() * 1_000.0;
     assert!(exit != Exit::Unusable && err.is_empty(), "the verb works");
     taken

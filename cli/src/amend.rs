@@ -62,7 +62,7 @@ impl Destination {
         match wait(superstep_core::checkpoint::Checkpointer::commit(&target.saver, commit))? {
             Committed::New | Committed::Already => Ok(()),
             Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
-                Err(Failure::unusable(format!(
+                Err(Failure::overtaken(format!(
                     "its program advanced thread {} at the same moment: nothing was written, try again",
                     self.thread
                 )))

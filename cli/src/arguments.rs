@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use clap::{Command, CommandFactory, Parser, Subcommand};
+use clap::{Command, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::failure::Failure;
@@ -120,38 +120,49 @@ pub(super) enum Verb {
 /// A text for the screen, and the exit code.
 pub(super) type Output = (String, Exit);
 
+macro_rules! each_verb {
+    ($verb:expr, $name:ident => $with:expr) => {
+        match $verb {
+            Verb::Threads($name) => $with,
+            Verb::Interrupts($name) => $with,
+            Verb::Log($name) => $with,
+            Verb::Show($name) => $with,
+            Verb::Diff($name) => $with,
+            Verb::Blame($name) => $with,
+            Verb::Why($name) => $with,
+            Verb::Grep($name) => $with,
+            Verb::Bisect($name) => $with,
+            Verb::Calls($name) => $with,
+            Verb::Compare($name) => $with,
+            Verb::Graph($name) => $with,
+            Verb::Name($name) => $with,
+            Verb::Fork($name) => $with,
+            Verb::Edit($name) => $with,
+            Verb::Test($name) => $with,
+            Verb::Export($name) => $with,
+            Verb::Import($name) => $with,
+            Verb::Delete($name) => $with,
+            Verb::Release($name) => $with,
+            Verb::Verify($name) => $with,
+            Verb::Backup($name) => $with,
+            Verb::Du($name) => $with,
+            Verb::Migrate($name) => $with,
+            Verb::Gc($name) => $with,
+            Verb::Vacuum($name) => $with,
+            #[cfg(feature = "encryption")]
+            Verb::Rekey($name) => $with,
+        }
+    };
+}
+
 impl Verb {
     pub(super) fn tell(&self, json: bool, look: Look) -> Result<Output, Failure> {
-        match self {
-            Self::Threads(verb) => render(&verb.answer()?, json, look),
-            Self::Interrupts(verb) => render(&verb.answer()?, json, look),
-            Self::Log(verb) => render(&verb.answer()?, json, look),
-            Self::Show(verb) => render(&verb.answer()?, json, look),
-            Self::Diff(verb) => render(&verb.answer()?, json, look),
-            Self::Blame(verb) => render(&verb.answer()?, json, look),
-            Self::Why(verb) => render(&verb.answer()?, json, look),
-            Self::Grep(verb) => render(&verb.answer()?, json, look),
-            Self::Bisect(verb) => render(&verb.answer()?, json, look),
-            Self::Calls(verb) => render(&verb.answer()?, json, look),
-            Self::Compare(verb) => render(&verb.answer()?, json, look),
-            Self::Graph(verb) => render(&verb.answer()?, json, look),
-            Self::Name(verb) => render(&verb.answer()?, json, look),
-            Self::Fork(verb) => render(&verb.answer()?, json, look),
-            Self::Edit(verb) => render(&verb.answer()?, json, look),
-            Self::Test(verb) => render(&verb.answer()?, json, look),
-            Self::Export(verb) => render(&verb.answer()?, json, look),
-            Self::Import(verb) => render(&verb.answer()?, json, look),
-            Self::Delete(verb) => render(&verb.answer()?, json, look),
-            Self::Release(verb) => render(&verb.answer()?, json, look),
-            Self::Verify(verb) => render(&verb.answer()?, json, look),
-            Self::Backup(verb) => render(&verb.answer()?, json, look),
-            Self::Du(verb) => render(&verb.answer()?, json, look),
-            Self::Migrate(verb) => render(&verb.answer()?, json, look),
-            Self::Gc(verb) => render(&verb.answer()?, json, look),
-            Self::Vacuum(verb) => render(&verb.answer()?, json, look),
-            #[cfg(feature = "encryption")]
-            Self::Rekey(verb) => render(&verb.answer()?, json, look),
-        }
+        each_verb!(self, verb => render(&verb.answer()?, json, look))
+    }
+
+    /// Returns the document of the verb, in one line.
+    pub(super) fn document(&self) -> Result<String, Failure> {
+        each_verb!(self, verb => serde_json::to_string(&verb.answer()?).map_err(Failure::damaged))
     }
 }
 
@@ -178,12 +189,30 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn tell(&self) -> Output {
-        let mut command: Command = Arguments::command();
+    /// Prints the script for this command line.
+    pub(super) fn tell(&self, command: &mut Command) -> Output {
         let name = command.get_name().to_owned();
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut command, name, &mut script);
+        clap_complete::generate(self.shell, command, name, &mut script);
         (String::from_utf8_lossy(&script).into_owned(), Exit::Fine)
+    }
+}
+
+/// The part of a list that is asked for.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Part {
+    /// List at most N; 0 for all
+    #[arg(short, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
+    n: usize,
+    /// Leave out the first N
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
+    skip: usize,
+}
+
+impl Part {
+    /// Returns the part of a list.
+    pub(super) fn of<T>(self, all: Vec<T>) -> impl Iterator<Item = T> {
+        all.into_iter().skip(self.skip).take(if self.n == 0 { usize::MAX } else { self.n })
     }
 }
 

@@ -14,17 +14,27 @@ pub(super) struct Failure {
     pub(super) text: String,
     /// The verb that helps, and its effect.
     help: Option<(&'static str, String)>,
+    /// `true` if another program was faster.
+    is_overtaken: bool,
+}
+
+/// The kind of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Nothing,
+    Unusable,
+    Overtaken,
 }
 
 impl Failure {
     /// The requested item does not exist.
     pub(super) fn nothing(text: impl Into<String>) -> Self {
-        Self { exit: Exit::No, text: text.into(), help: None }
+        Self { exit: Exit::No, text: text.into(), help: None, is_overtaken: false }
     }
 
     /// The request cannot be carried out.
     pub(super) fn unusable(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Unusable, text: text.into(), help: None }
+        Self { exit: Exit::Unusable, text: text.into(), help: None, is_overtaken: false }
     }
 
     /// The request cannot be carried out, for this reason.
@@ -41,6 +51,20 @@ impl Failure {
     /// Adds a verb that helps, and its effect. Each program prints it with its own name.
     pub(super) fn with_help(self, verb: &'static str, does: impl Into<String>) -> Self {
         Self { help: Some((verb, does.into())), ..self }
+    }
+
+    /// Another program changed a thread at the same moment: the request can be repeated.
+    pub(super) fn overtaken(text: impl Into<String>) -> Self {
+        Self { is_overtaken: true, ..Self::unusable(text) }
+    }
+
+    /// Returns the kind of the failure.
+    pub(super) fn kind(&self) -> Kind {
+        match self.exit {
+            _ if self.is_overtaken => Kind::Overtaken,
+            Exit::No => Kind::Nothing,
+            _ => Kind::Unusable,
+        }
     }
 
     /// Returns the same failure with the exit code of a run that did not start.

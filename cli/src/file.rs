@@ -2,9 +2,11 @@
 
 #[cfg(feature = "encryption")]
 use std::ffi::OsString;
+use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -15,6 +17,7 @@ use superstep_core::checkpoint::{KeyProblem, StoreError};
 use tokio::runtime::Builder;
 
 use super::failure::Failure;
+use super::kept_file::{Kept, KeptFile};
 
 /// The environment variable for keys, read if no option names a key file.
 const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
@@ -32,10 +35,12 @@ pub(crate) struct FileArgument {
 }
 
 /// A file by its path, with the saver of the calling program if that has the file open.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct NamedFile {
     path: PathBuf,
     own: Option<SqliteSaver>,
+    /// The file, if several verbs read it.
+    kept: Option<Arc<KeptFile>>,
 }
 
 impl NamedFile {
@@ -43,8 +48,19 @@ impl NamedFile {
     pub(crate) fn parser(own: Vec<SqliteSaver>) -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(move |path| {
             let own = own.iter().find(|own| own.path().is_some_and(|own| is_same(own, &path))).cloned();
-            Self { path, own }
+            Self { path, own, kept: None }
         })
+    }
+
+    /// Returns a parser of the path of a file that several verbs read.
+    pub(crate) fn kept(file: Arc<KeptFile>) -> impl TypedValueParser<Value = Self> {
+        PathBufValueParser::new().map(move |path| Self { path, own: None, kept: Some(Arc::clone(&file)) })
+    }
+}
+
+impl fmt::Debug for NamedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NamedFile").field(&self.path).finish()
     }
 }
 
@@ -54,6 +70,15 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 impl FileArgument {
+    /// Creates the argument for a file that several verbs read.
+    pub(crate) fn kept_open(path: &Path, file: Arc<KeptFile>) -> Self {
+        Self {
+            file: NamedFile { path: path.to_owned(), own: None, kept: Some(file) },
+            #[cfg(feature = "encryption")]
+            key_file: None,
+        }
+    }
+
     /// Returns the file with its keys. The keys of the environment are used only if the file is encrypted.
     pub(crate) fn keyed(&self) -> Result<CheckpointFile, Failure> {
         self.keyed_as(|| self.is_encrypted())
@@ -72,7 +97,7 @@ impl FileArgument {
         }
         if std::env::var_os(KEY_FILE).is_some() && environment_counts() {
             return Err(Failure::unusable(format!(
-                "{KEY_FILE} names keys, and this program is built without the feature `encryption`: ask `superstep`, or unset it"
+                "{KEY_FILE} names keys, and this program is built without the feature `encryption`: build it with that, or unset the variable"
             )));
         }
         Ok(CheckpointFile::at(&self.file.path))
@@ -95,6 +120,11 @@ impl FileArgument {
         })
     }
 
+    /// Returns the file as it is now, if several verbs read it.
+    pub(crate) fn kept(&self) -> Result<Option<Kept>, Failure> {
+        self.file.kept.as_ref().map(KeptFile::now).transpose()
+    }
+
     /// Opens the file for reading; through the saver of the calling program, if that has the file open.
     pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader>, Failure> {
         match &self.file.own {
@@ -113,9 +143,13 @@ impl FileArgument {
         false
     }
 
-    /// Returns the file with the keys of the calling program, if that has the file open.
+    /// Returns the file with the keys of the calling program, if that has the file open, or with those of the file that
+    /// several verbs read.
     fn own_file(&self) -> Option<CheckpointFile> {
-        self.file.own.as_ref()?.checkpoint_file()
+        match &self.file.kept {
+            Some(kept) => Some(kept.checkpoint_file()),
+            None => self.file.own.as_ref()?.checkpoint_file(),
+        }
     }
 
     /// Returns `true` if the calling program has the file open.

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::Value;
 
-use superstep_core::checkpoint::{CheckpointName, LeaseRecord, Source, Standing, rfc3339};
+use superstep_core::checkpoint::{AnsweredBy, CheckpointName, LeaseRecord, Source, Standing, rfc3339};
+use superstep_core::error::ErrorReport;
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 
 use super::token_usage::TokenUsage;
@@ -87,9 +88,20 @@ pub(super) struct Question {
     pub(super) question: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<Value>,
+    /// `deadline` if the answer is the default, which was used after the deadline.
+    #[serde(skip_serializing_if = "AnsweredBy::is_caller")]
+    pub(super) answered_by: AnsweredBy,
     /// The time at which the default answer is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<String>,
+}
+
+/// A task that is next and has failed.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FailedTask {
+    pub(super) node: NodeName,
+    pub(super) error: ErrorReport,
+    pub(super) attempts: u32,
 }
 
 /// An effect.

@@ -9,7 +9,7 @@
 //!
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
 //! let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-//! assert_eq!(run(["superstep", "threads", "nowhere.db"], screen), Exit::Unusable);
+//! assert_eq!(run(["superstep", "threads", "nowhere.db"], &[], screen), Exit::Unusable);
 //! assert_eq!(err, b"error: there is no file nowhere.db\n");
 //! ```
 
@@ -22,7 +22,9 @@ mod amend;
 mod arguments;
 mod assignment;
 mod debug;
+mod documents;
 mod excerpt;
+mod extension;
 mod failure;
 mod file;
 #[cfg(any(fuzzing, test))]
@@ -30,6 +32,7 @@ mod file;
 pub mod fuzzing;
 mod input;
 mod json_shapes;
+mod kept_file;
 mod lines;
 mod messages;
 mod page;
@@ -43,12 +46,18 @@ mod subgraph_names;
 mod suggestion;
 mod table;
 mod test_code;
+mod thread_usage;
 mod time;
 mod token_usage;
 mod topology;
 mod topology_svg;
 mod verbs;
 
+pub use async_trait::async_trait;
+pub use clap;
 pub use debug::{Debugger, debugger};
+pub use documents::{Documents, FileWatcher, Refusal, RefusalKind};
+pub use extension::Extension;
+pub use kept_file::FileVersion;
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};

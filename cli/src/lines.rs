@@ -118,6 +118,7 @@ impl Question {
                 Some(answer) => Some(answer.decode().map_err(Failure::damaged)?),
                 None => None,
             },
+            answered_by: ask.answered_by,
             deadline: ask.deadline.as_ref().map(|deadline| rfc3339(deadline.at_ms)),
         })
     }

@@ -49,6 +49,13 @@ pub(super) fn plain(text: impl AsRef<str>) -> Span {
     span(PLAIN, text)
 }
 
+/// Tells how many entries of a list are shown, if not all are.
+pub(super) fn rest(page: &mut Page, shown: usize, total: usize) {
+    if shown < total {
+        page.line([span(DIM, format!("{shown} of {total} are listed"))]);
+    }
+}
+
 /// The text so far.
 #[derive(Debug)]
 pub(super) struct Page {

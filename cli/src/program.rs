@@ -4,20 +4,23 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+use superstep_checkpoint::CheckpointFile;
 use superstep_core::nonprinting::escape_nonprinting;
 
-use super::arguments::{Arguments, Asked, Output};
+use super::arguments::{Arguments, Asked, Colors, Output};
+use super::extension::Extension;
 use super::failure::Failure;
+use super::file::FileArgument;
 use super::screen::{Exit, Look, Screen};
 
-/// Runs the program with the arguments and the terminal of the process.
+/// Runs the program `superstep`, with these verbs added, with the arguments and the terminal of the process.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(added: &[&dyn Extension<CheckpointFile>]) -> ExitCode {
     // Not locked: other threads of an agent may print.
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let screen = Screen { look: here(&out), out: &mut out, err: &mut err };
-    ExitCode::from(run(std::env::args_os(), screen) as u8)
+    ExitCode::from(run(std::env::args_os(), added, screen) as u8)
 }
 
 /// Returns the look of output on this stream.
@@ -37,10 +40,32 @@ fn has_colors(no_color: Option<OsString>, term: Option<OsString>) -> bool {
 }
 
 /// Runs the program with these arguments, the first of which is the program's name.
-pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, screen: Screen<'_>) -> Exit {
-    let told = match Arguments::try_parse_from(arguments) {
+///
+/// # Panics
+/// Panics in a tokio runtime if the verb is one of `added`, as those run on a runtime of their own.
+pub fn run<A: Into<OsString> + Clone>(
+    arguments: impl IntoIterator<Item = A>,
+    added: &[&dyn Extension<CheckpointFile>],
+    screen: Screen<'_>,
+) -> Exit {
+    let file = FileArgument::augment_args(Command::default());
+    let with_file =
+        |verb: &&dyn Extension<CheckpointFile>| verb.command().args(file.get_arguments().cloned());
+    let mut command = Arguments::command().subcommands(added.iter().map(with_file));
+    let matches = match command.try_get_matches_from_mut(arguments) {
+        Ok(matches) => matches,
+        Err(usage) => return said(Err(usage.into()), screen),
+    };
+    if let Some((name, options)) = matches.subcommand()
+        && let Some(verb) = added.iter().find(|verb| verb.command().get_name() == name)
+    {
+        let Screen { out, err, look } = screen;
+        let told = run_added(*verb, options, Screen { out: &mut *out, err: &mut *err, look });
+        return said(told, Screen { out, err, look });
+    }
+    let told = match Arguments::from_arg_matches(&matches).map_err(|usage| usage.format(&mut command)) {
         Err(usage) => Err(usage.into()),
-        Ok(Arguments { asked: Asked::Completions(verb), .. }) => Ok(verb.tell()),
+        Ok(Arguments { asked: Asked::Completions(verb), .. }) => Ok(verb.tell(&mut command)),
         #[cfg(all(feature = "agent", unix))]
         Ok(Arguments { asked: Asked::Agent(agent), json, colors }) => {
             let Screen { out, err, look } = screen;
@@ -54,10 +79,32 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, sc
     said(told, screen)
 }
 
+/// Runs an added verb on its file.
+fn run_added(
+    verb: &dyn Extension<CheckpointFile>,
+    options: &ArgMatches,
+    screen: Screen<'_>,
+) -> Result<Output, Unanswered> {
+    let file = FileArgument::from_arg_matches(options)?;
+    let look = Colors::from_arg_matches(options)?.of(screen.look);
+    let carry_out = || -> Result<Exit, Failure> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::of)?;
+        let ended = runtime.block_on(verb.run(file.keyed()?, options, Screen { look, ..screen }));
+        // What still reads the file in the background does not delay the end.
+        runtime.shutdown_background();
+        Ok(ended?)
+    };
+    match carry_out() {
+        Ok(exit) => Ok((String::new(), exit)),
+        Err(failure) => Err(Unanswered::of(&failure, "superstep")),
+    }
+}
+
 /// The text and the exit code of a call without an answer: an error, or a help text.
 #[derive(Debug)]
 pub(super) struct Unanswered {
-    text: String,
+    pub(super) text: String,
     exit: Exit,
 }
 

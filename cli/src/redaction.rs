@@ -1,8 +1,10 @@
 //! Redacts the secrets of a thread: its secret fields, and their texts in the records of tasks. The outcome of an
 //! effect often becomes the next value of a secret field.
 
+use std::sync::Arc;
+
 use superstep_core::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, EffectOutcome, EffectRecord, Emitted, EmittedEvent, FailureRecord,
+    AskRecord, Carried, Checkpoint, EffectOutcome, EffectRecord, Emitted, EmittedEvent, FailureRecord,
     Loaded, SecretPast, StepRecord, StoreError,
 };
 use superstep_core::error::ErrorReport;
@@ -15,9 +17,9 @@ use super::failure::Failure;
 use super::source::{CheckpointRef, Source};
 
 /// Knows the secrets of a thread, of the threads above it and of its subgraphs, and hides their texts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Redaction {
-    past: SecretPast,
+    past: Arc<SecretPast>,
     /// `true` if anything in the file is secret.
     is_needed: bool,
 }
@@ -42,16 +44,7 @@ impl Redaction {
         if source.reader.schemas().is_ok_and(|schemas| SecretFields::of(&schemas).is_empty()) {
             return Ok(Self::default());
         }
-        let ends = place.map(CheckpointRef::at).into_iter().chain([At::Head]);
-        let mut past = SecretPast::of(thread.clone(), ends);
-        while let Some((thread, from, limit)) = past.wanted() {
-            let steps = match source.reader.steps(&thread, &from, limit) {
-                // The thread was deleted in the meantime.
-                Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
-                steps => steps?,
-            };
-            past.add(&steps);
-        }
+        let past = source.secrets(thread, place)?;
         Ok(Self { past, is_needed: true })
     }
 
@@ -95,12 +88,18 @@ impl Redaction {
     }
 
     pub(super) fn in_ask(&self, ask: &mut AskRecord) {
+        let is_known = self.knows(ask);
         let default = ask.deadline.as_mut().map(|deadline| &mut deadline.default);
         let values = [&mut ask.question].into_iter().chain(default).chain(&mut ask.answer);
-        match self.is_needed && !self.past.knows_who_asked(ask.id, &ask.path) {
-            true => values.for_each(|value| *value = hidden()),
-            false => values.for_each(|value| self.in_value(value)),
+        match is_known {
+            false => values.for_each(|value| *value = hidden()),
+            true => values.for_each(|value| self.in_value(value)),
         }
+    }
+
+    /// Returns `true` if the secrets of the node that asked are known, or nothing is secret.
+    pub(super) fn knows(&self, ask: &AskRecord) -> bool {
+        !self.is_needed || self.past.knows_who_asked(ask.id, &ask.path)
     }
 
     pub(super) fn in_effect(&self, effect: &mut EffectRecord) {
@@ -148,7 +147,7 @@ impl Redaction {
         handled.for_each(|handled| self.in_error(&mut handled.error));
     }
 
-    fn in_failure(&self, failure: &mut FailureRecord) {
+    pub(super) fn in_failure(&self, failure: &mut FailureRecord) {
         self.in_error(&mut failure.error);
     }
 

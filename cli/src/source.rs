@@ -3,16 +3,21 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use superstep_checkpoint::{CheckpointReader, ThreadList};
-use superstep_core::checkpoint::{At, CheckpointName, Loaded, StepRecord, ThreadSummary};
+use superstep_core::checkpoint::{
+    At, CheckpointName, Loaded, SecretPast, StepRecord, StoreError, Summary, ThreadSummary,
+};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::failure::Failure;
 use super::file::FileArgument;
 use super::json_shapes::Lease;
+use super::kept_file::{Kept, Tree};
 use super::subgraph_names::Subgraphs;
 use super::suggestion::{did_you_mean, visible};
+use super::thread_usage::Known;
 
 /// The minimum number of digits that identify an id.
 pub(super) const FEWEST_DIGITS: usize = 4;
@@ -25,6 +30,8 @@ pub(super) struct Source {
     pub(super) reader: Box<dyn CheckpointReader>,
     /// The subgraphs of threads that were read so far.
     pub(super) below: RefCell<BTreeMap<ThreadId, Rc<Subgraphs>>>,
+    /// The file, if several verbs read it.
+    kept: Option<Kept>,
 }
 
 /// A checkpoint, and the thread through which it is read.
@@ -42,7 +49,71 @@ impl CheckpointRef {
 
 impl Source {
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        Ok(Self { reader: file.reader()?, below: RefCell::default() })
+        let kept = file.kept()?;
+        let reader = match &kept {
+            Some(kept) => Box::new(kept.clone()),
+            None => file.reader()?,
+        };
+        Ok(Self { reader, below: RefCell::default(), kept })
+    }
+
+    /// Returns the checkpoints of a thread with all its branches. For a subgraph's thread, only its own past is known.
+    pub(super) fn tree(&self, thread: &ThreadId) -> Result<Arc<Tree>, StoreError> {
+        let read = |earlier: &[Summary]| {
+            let all = match thread.is_below() {
+                true => self.reader.history(thread, &At::Head, usize::MAX)?,
+                false => self.reader.lineage_after(thread, earlier)?,
+            };
+            let head = self.reader.history(thread, &At::Head, 1)?.first().map(|head| head.id);
+            Ok(Tree::of(all, head))
+        };
+        match &self.kept {
+            Some(kept) => kept.tree(thread, read),
+            None => Ok(Arc::new(read(&[])?)),
+        }
+    }
+
+    /// Returns the secrets of a thread, up to its latest checkpoint and up to a place.
+    pub(super) fn secrets(
+        &self,
+        thread: &ThreadId,
+        place: Option<&CheckpointRef>,
+    ) -> Result<Arc<SecretPast>, StoreError> {
+        // If another branch is damaged, this one is read alone.
+        if let Some(kept) = &self.kept
+            && let Ok(tree) = self.tree(thread)
+            && place.is_none_or(|place| tree.is_on_line(place.id))
+        {
+            return kept.secrets(thread, &tree, |past| self.read_secrets(past));
+        }
+        let ends = place.map(CheckpointRef::at).into_iter().chain([At::Head]);
+        let mut past = SecretPast::of(thread.clone(), ends);
+        self.read_secrets(&mut past)?;
+        Ok(Arc::new(past))
+    }
+
+    /// Returns the usage of a thread that was summed up before, if several verbs read the file.
+    pub(super) fn known_usage(&self, thread: &ThreadId) -> Option<Known> {
+        self.kept.as_ref()?.usage(thread)
+    }
+
+    /// Keeps the usage of a thread, if several verbs read the file.
+    pub(super) fn remember_usage(&self, thread: &ThreadId, known: Known) {
+        if let Some(kept) = &self.kept {
+            kept.remember_usage(thread, known);
+        }
+    }
+
+    fn read_secrets(&self, past: &mut SecretPast) -> Result<(), StoreError> {
+        while let Some((thread, from, limit)) = past.wanted() {
+            let steps = match self.reader.steps(&thread, &from, limit) {
+                // The thread was deleted in the meantime.
+                Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
+                steps => steps?,
+            };
+            past.add(&steps);
+        }
+        Ok(())
     }
 
     /// Returns the thread of this name. Fails for a subgraph's thread.

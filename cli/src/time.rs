@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use superstep_core::checkpoint::{Source, StepRecord, rfc3339};
-use superstep_core::id::CheckpointId;
+use superstep_core::checkpoint::{Source, StepRecord, Summary, rfc3339};
+use superstep_core::id::{CheckpointId, RunId};
 
 /// Formats milliseconds since the Unix epoch in UTC, to the second and with a space: short, for tables.
 pub(super) fn readable(unix_ms: u64) -> String {
@@ -14,18 +14,38 @@ pub(super) fn readable(unix_ms: u64) -> String {
 /// checkpoint `before`, or, if that belongs to another run, the time at which its own run began; `None` if it is not
 /// stored. For an input, an edit or a branch it is the time of the checkpoint.
 pub(super) fn began_ms(step: &StepRecord, before: Option<&StepRecord>) -> Option<u64> {
-    let checkpoint = &step.checkpoint;
-    match (checkpoint.source, before) {
-        (Source::Pruned, _) | (Source::Loop, None) => None,
-        (Source::Loop, Some(before)) if before.checkpoint.run == checkpoint.run => {
-            Some(before.checkpoint.id.unix_ms())
+    let point = |step: &StepRecord| {
+        let checkpoint = &step.checkpoint;
+        Point { source: checkpoint.source, run: checkpoint.run, at_ms: checkpoint.id.unix_ms() }
+    };
+    point(step).began_ms(before.map(point))
+}
+
+/// A checkpoint as a point in time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) source: Source,
+    pub(super) run: RunId,
+    pub(super) at_ms: u64,
+}
+
+impl Point {
+    pub(super) fn of(summary: &Summary) -> Self {
+        Self { source: summary.source, run: summary.run, at_ms: summary.id.unix_ms() }
+    }
+
+    /// Returns the time at which the work on it began.
+    pub(super) fn began_ms(self, before: Option<Self>) -> Option<u64> {
+        match (self.source, before) {
+            (Source::Pruned, _) | (Source::Loop, None) => None,
+            (Source::Loop, Some(before)) if before.run == self.run => Some(before.at_ms),
+            (Source::Loop, Some(_)) => {
+                // The ids of runs contain the time, like those of checkpoints.
+                let run = self.run.0;
+                (run.get_version_num() == 7).then(|| CheckpointId(run).unix_ms())
+            }
+            (Source::Input | Source::Update | Source::Fork, _) => Some(self.at_ms),
         }
-        (Source::Loop, Some(_)) => {
-            // The ids of runs contain the time, like those of checkpoints.
-            let run = checkpoint.run.0;
-            (run.get_version_num() == 7).then(|| CheckpointId(run).unix_ms())
-        }
-        (Source::Input | Source::Update | Source::Fork, _) => Some(checkpoint.id.unix_ms()),
     }
 }
 

@@ -13,7 +13,14 @@ pub(super) struct TokenUsage {
     model_calls: u64,
     input_tokens: u64,
     output_tokens: u64,
+    /// The part of `input_tokens` that was in the provider's cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    cache_read_tokens: u64,
     elapsed_ms: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The members of a model call's outcome that are read.
@@ -28,6 +35,8 @@ struct ModelCall {
 struct Tokens {
     input_tokens: u64,
     output_tokens: u64,
+    #[serde(default)]
+    cache_read_tokens: u64,
 }
 
 impl TokenUsage {
@@ -41,6 +50,7 @@ impl TokenUsage {
             model_calls: 1,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
             elapsed_ms,
         }))
     }
@@ -51,8 +61,14 @@ impl TokenUsage {
             model_calls: sum.model_calls.saturating_add(more.model_calls),
             input_tokens: sum.input_tokens.saturating_add(more.input_tokens),
             output_tokens: sum.output_tokens.saturating_add(more.output_tokens),
+            cache_read_tokens: sum.cache_read_tokens.saturating_add(more.cache_read_tokens),
             elapsed_ms: sum.elapsed_ms.saturating_add(more.elapsed_ms),
         })
+    }
+
+    /// Returns the number of tokens read and written.
+    pub(super) fn both(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
     }
 
     /// Formats the tokens for a column: input and output.
@@ -62,7 +78,7 @@ impl TokenUsage {
 
     /// Shows the usage, after the text `of`.
     pub(super) fn show(self, page: &mut Page, of: &str) {
-        let Self { model_calls, input_tokens, output_tokens, elapsed_ms } = self;
+        let Self { model_calls, input_tokens, output_tokens, elapsed_ms, .. } = self;
         let calls =
             if model_calls == 1 { "1 model call".into() } else { format!("{model_calls} model calls") };
         let seconds = std::time::Duration::from_millis(elapsed_ms).as_secs_f64();

@@ -93,14 +93,16 @@ impl StoredGraph {
     }
 }
 
-fn cut(text: &str) -> String {
+/// Cuts a label that is too long for a picture.
+pub(super) fn cut(text: &str) -> String {
     match text.chars().count() > LONGEST_LABEL {
         true => text.chars().take(LONGEST_LABEL - 1).chain(['…']).collect(),
         false => text.to_owned(),
     }
 }
 
-fn escaped(text: &str) -> String {
+/// Escapes a text for a picture, whose markup it cannot become.
+pub(super) fn escaped(text: &str) -> String {
     let text = superstep_core::nonprinting::escape_nonprinting(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

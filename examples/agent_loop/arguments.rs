@@ -40,7 +40,7 @@ impl Arguments {
     pub(crate) fn of_process() -> Self {
         let arguments = Self::parse();
         if arguments.answering.command.is_some() && (arguments.question.is_some() || arguments.resume) {
-            Self::command().error(ErrorKind::ArgumentConflict, "`debug` is not asked a question").exit();
+            Self::command().error(ErrorKind::ArgumentConflict, "`debug` and `serve` take no question").exit();
         }
         arguments
     }

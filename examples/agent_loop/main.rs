@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::prelude::*;
 use superstep::run::{RunRequest, ThreadError};
-use superstep_examples::answering::{self, Command};
+use superstep_examples::answering;
 use superstep_examples::halt::Halt;
 use superstep_examples::{Example, ended, progress};
 
@@ -44,8 +44,8 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let config = EvaluatorConfig::new(model).tools(arguments.answering.tools()?);
     let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
 
-    if let Some(Command::Debug { arguments }) = arguments.answering.command.take() {
-        return Ok(superstep::debugger(&[&graph]).run(arguments).await);
+    if let Some(command) = arguments.answering.command.take() {
+        return Ok(command.run(&graph).await);
     }
 
     let thread = graph.thread(arguments.answering.thread());

@@ -67,7 +67,7 @@ impl Arguments {
     pub(crate) fn of_process() -> Self {
         let arguments = Self::parse();
         if arguments.answering.command.is_some() && (!arguments.questions.is_empty() || arguments.resume) {
-            Self::command().error(ErrorKind::ArgumentConflict, "`debug` is not asked a question").exit();
+            Self::command().error(ErrorKind::ArgumentConflict, "`debug` and `serve` take no question").exit();
         }
         arguments
     }

@@ -27,7 +27,7 @@ use superstep::nodes::telemetry::AgentMetrics;
 use superstep::nodes::verification::CitationRule;
 use superstep::prelude::*;
 use superstep::run::{RunRequest, ThreadError};
-use superstep_examples::answering::{self, Command};
+use superstep_examples::answering;
 use superstep_examples::{Example, ended, metrics_page, model, print, progress};
 
 use crate::answer::Answer;
@@ -54,8 +54,8 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let db = arguments.answering.db("agentic.db")?;
     let graph =
         graphs::agentic(config)?.checkpointer(SqliteSaver::open(&db).await?).observe(AgentMetrics::new());
-    if let Some(Command::Debug { arguments }) = arguments.answering.command.take() {
-        return Ok(superstep::debugger(&[&graph]).run(arguments).await);
+    if let Some(command) = arguments.answering.command.take() {
+        return Ok(command.run(&graph).await);
     }
 
     let interrupt = answering::interrupt(|| {});

@@ -40,9 +40,12 @@ async fn main() -> ExitCode {
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let description = match arguments.first().map(String::as_str) {
-        None | Some("debug") => Description::from_toml(include_str!("graph.toml"))?,
+        None | Some("debug" | "serve") => Description::from_toml(include_str!("graph.toml"))?,
         Some(option) if option.starts_with('-') => {
-            return usage(&arguments, "dynamic [DESCRIPTION.toml [ERRAND ..] | debug VERB ..]");
+            return usage(
+                &arguments,
+                "dynamic [DESCRIPTION.toml [ERRAND ..] | debug VERB .. | serve [OPTION ..]]",
+            );
         }
         Some(path) => {
             let text = std::fs::read_to_string(path);

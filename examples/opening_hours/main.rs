@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --bin opening_hours                     # asks, and keeps the run in museum.db
 //! cargo run --bin opening_hours -- debug log visit  # or another verb of the debugger: debug --help
+//! cargo run --bin opening_hours -- serve            # for clients of LangGraph's API: serve --help
 //! cargo run --bin opening_hours -- --mended         # with the evaluator that has the bug no more
 //! ```
 
@@ -27,13 +28,15 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if mended {
         arguments.remove(0);
     }
-    let debugs = arguments.first().is_some_and(|argument| argument == "debug");
-    if !debugs && !arguments.is_empty() {
-        return usage(&arguments, "opening_hours [--mended] [debug VERB ..]");
+    let command = arguments.first().map(String::as_str);
+    if !matches!(command, None | Some("debug" | "serve")) {
+        return usage(&arguments, "opening_hours [--mended] [debug VERB .. | serve [OPTION ..]]");
     }
     let graph = replies(mended).compile()?.checkpointer(SqliteSaver::open("museum.db").await?);
-    if debugs {
-        return Ok(superstep::debugger(&[&graph]).run(&arguments[1..]).await);
+    match command {
+        Some("debug") => return Ok(superstep::debugger(&[&graph]).run(&arguments[1..]).await),
+        Some("serve") => return Ok(superstep::serve(&[&graph]).run(&arguments[1..]).await),
+        _ => {}
     }
     let asked = Reply::update().question("When can I visit the museum?");
     let reply = graph.thread("visit").run(asked).await?.finished()?;

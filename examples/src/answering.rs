@@ -4,6 +4,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -14,6 +15,7 @@ use superstep::nodes::model::ChatModel;
 use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::{ModelName, UnknownModel};
 use superstep::prelude::{CancellationToken, RunError};
+use superstep::run::ToAnyGraph;
 
 use crate::command_line::is_broken_pipe;
 use crate::model::{PROVIDERS, is_behind_a_network};
@@ -47,7 +49,7 @@ pub struct Answering {
     #[arg(long)]
     pub json: bool,
 
-    /// The debugger.
+    /// The debugger, or the server.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -62,6 +64,23 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "VERB ..")]
         arguments: Vec<OsString>,
     },
+    /// Serve the graph to clients of LangGraph's API; `serve --help` lists the options.
+    #[command(disable_help_flag = true)]
+    Serve {
+        /// The options.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION ..")]
+        arguments: Vec<OsString>,
+    },
+}
+
+impl Command {
+    /// Runs the command for a graph.
+    pub async fn run(self, graph: &dyn ToAnyGraph) -> ExitCode {
+        match self {
+            Self::Debug { arguments } => superstep::debugger(&[graph]).run(arguments).await,
+            Self::Serve { arguments } => superstep::serve(&[graph]).run(arguments).await,
+        }
+    }
 }
 
 impl Answering {

@@ -128,6 +128,16 @@ pub trait CheckpointReader {
         page!(self.scan(&Scan::Lineage { thread: thread.clone() }), Summaries)
     }
 
+    /// Lists the same as [`lineage`](Self::lineage), given the result of an earlier call. A reader need not read those
+    /// checkpoints again; the default reads all.
+    ///
+    /// # Errors
+    /// Returns the errors of [`lineage`](Self::lineage).
+    fn lineage_after(&self, thread: &ThreadId, earlier: &[Summary]) -> Result<Vec<Summary>, StoreError> {
+        let _all_are_read = earlier;
+        self.lineage(thread)
+    }
+
     /// Lists a thread's names for checkpoints. See [`Scan::Names`].
     ///
     /// # Errors
@@ -203,6 +213,10 @@ impl<S: Snapshots> CheckpointReader for S {
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {
         self.read(|connection| overview::locate(connection, digits, limit))
     }
+
+    fn lineage_after(&self, thread: &ThreadId, earlier: &[Summary]) -> Result<Vec<Summary>, StoreError> {
+        self.read(|connection| lineage::lineage(connection, thread, earlier))
+    }
 }
 
 /// Returns the page that a scan asks for.
@@ -216,7 +230,7 @@ pub(crate) fn scan(connection: &Connection, scan: &Scan) -> Result<Page, StoreEr
         Scan::Steps(PastScan { thread, from, limit }) => {
             Page::Steps(steps::steps(connection, thread, from, *limit)?)
         }
-        Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread)?),
+        Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread, &[])?),
         Scan::Names { thread } => Page::Names(named::names(connection, thread)?),
         Scan::Leases => Page::Leases(lease::all(connection)?),
     })

@@ -211,6 +211,14 @@ impl SqliteSaver {
         self.write(Kind::Short, move |turn| work(turn).map(Ok)).await
     }
 
+    /// Sends work like [`request`](Self::request) that a power failure may undo; see [`Kind::Unsynced`].
+    pub(crate) async fn request_unsynced<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut Turn<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(Kind::Unsynced, move |turn| work(turn).map(Ok)).await
+    }
+
     /// Sends work to the writer without waiting for it.
     fn hand_over(
         &self,
@@ -224,17 +232,28 @@ impl SqliteSaver {
         self.lease.as_ref().map(|lease| lease.fence)
     }
 
-    /// Reads on a blocking thread, after all pending writes are completed.
+    /// Reads on a blocking thread, after all pending writes of this thread are completed; of all threads if `thread` is
+    /// `None`.
     pub(crate) async fn query<T: Send + 'static>(
         &self,
+        thread: Option<&ThreadId>,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let shared = self.shared();
-        if shared.writer.queue.is_unsettled() {
+        if shared.writer.queue.is_unsettled_on(thread) {
             let (job, written) = Job::settle();
             shared.writer.queue.push(job);
             written.await.map_err(|_| FileError::WriterGone)??;
         }
+        self.query_stored(read).await
+    }
+
+    /// Reads on a blocking thread. Writes whose callers do not wait for them may be missing.
+    pub(crate) async fn query_stored<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let shared = self.shared();
         let _place = shared.readers.places.acquire().await.map_err(|_| FileError::WriterGone)?;
         let shared = Arc::clone(shared);
         away_from_the_runtime(move || shared.read(read)).await
@@ -273,7 +292,7 @@ impl SqliteSaver {
 }
 
 /// Reads on a blocking thread.
-async fn away_from_the_runtime<T: Send + 'static>(
+pub(crate) async fn away_from_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     match tokio::runtime::Handle::try_current() {

@@ -29,6 +29,8 @@ pub mod compaction;
 pub mod configuration;
 mod decisions;
 pub mod graphs;
+#[cfg(feature = "hosts")]
+mod hosts;
 #[cfg(feature = "images")]
 pub mod images;
 pub mod message;
@@ -53,6 +55,10 @@ pub use decisions::{Evaluation, NextAction, Ranking, RoutingDecision};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::blocking::blocking;
+    #[cfg(feature = "hosts")]
+    pub mod hosts {
+        pub use crate::hosts::{HostError, Hosts, NotAHost, host_of};
+    }
     pub use crate::message::log::Lineage;
     pub use crate::message::pairing::open_calls;
     pub use crate::node::agent::skipped;

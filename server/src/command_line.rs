@@ -20,40 +20,66 @@ const TOKEN: &str = "SUPERSTEP_TOKEN";
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "serve")]
 struct Arguments {
-    /// listen at this address
+    #[command(flatten)]
+    options: ServeOptions,
+}
+
+/// The options of a server's command line, for a program that has them in a command line of its own:
+/// [`Server::run_with`].
+#[derive(Debug, clap::Args)]
+pub struct ServeOptions {
+    /// Listen at this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// listen at this port; 0 chooses a free one
+    /// Listen at this port; 0 chooses a free one
     #[arg(long, default_value_t = 2024)]
     port: u16,
-    /// read the token that clients must send from this file (default: the variable SUPERSTEP_TOKEN)
+    /// Read the token that clients must send from this file (default: the variable SUPERSTEP_TOKEN)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// allow browsers to use the server from pages of this origin, such as https://app.example.org
+    /// Allow browsers to use the server from pages of this origin, such as `https://app.example.org`
     #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
-    /// allow requests that name this host, beside names and addresses of this machine
+    /// Allow requests that name this host, beside names and addresses of this machine
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
-    /// admit every client, also at an address that other machines can reach
+    /// Admit every client, also at an address that other machines can reach
     #[arg(long)]
     insecure: bool,
-    /// let running supersteps finish for this time at the end
+    /// Let running supersteps finish for this time at the end
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
+    /// Serve the studio, too: a page on the threads, at an address that is printed
+    #[cfg(feature = "studio")]
+    #[arg(long)]
+    studio: bool,
 }
 
 /// An error of a server that was started from a command line.
 #[derive(Debug, thiserror::Error)]
-enum Failed {
+#[non_exhaustive]
+pub enum CommandLineError {
+    /// The server cannot start.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// The token cannot be read.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// The variable with the token is not UTF-8. Set it to a text.
     #[error("the variable {TOKEN} is not a text")]
     Variable,
+    /// The signals of the process cannot be received.
     #[error("the signals of the process cannot be received: {0}")]
-    Signals(io::Error),
+    Signals(#[source] io::Error),
+}
+
+/// The end of a server that was started from a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It was stopped by a signal, and everything has ended.
+    Gracefully,
+    /// It was stopped at once, by a second signal.
+    AtOnce,
 }
 
 impl Server {
@@ -82,6 +108,7 @@ impl Server {
     /// | `--allow-host HOST` | a host that requests may name, [repeatable](Self::allow_host) |
     /// | `--insecure` | admits [every client](Self::insecure) |
     /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
+    /// | `--studio` | also serves [the studio](Self::studio), and prints its address with a new token (feature `studio`) |
     pub async fn run<A: Into<OsString> + Clone>(self, arguments: impl IntoIterator<Item = A>) -> ExitCode {
         let arguments = match Arguments::try_parse_from(arguments) {
             Ok(arguments) => arguments,
@@ -91,8 +118,9 @@ impl Server {
                 return error.print().map_or(ExitCode::FAILURE, |()| ExitCode::from(code));
             }
         };
-        match self.serve(arguments).await {
-            Ok(code) => code,
+        match self.run_with(arguments.options).await {
+            Ok(Stopped::Gracefully) => ExitCode::SUCCESS,
+            Ok(Stopped::AtOnce) => ExitCode::FAILURE,
             Err(error) => {
                 // Without standard error nothing can be said.
                 drop(writeln!(io::stderr(), "error: {error}"));
@@ -101,13 +129,24 @@ impl Server {
         }
     }
 
-    async fn serve(mut self, arguments: Arguments) -> Result<ExitCode, Failed> {
-        let Arguments { host, port, token_file, cors_origin, allow_host, insecure, grace } = arguments;
+    /// Runs with these options, until SIGTERM or SIGINT. A second signal ends it at once.
+    ///
+    /// # Errors
+    /// Returns an error if the server cannot start.
+    pub async fn run_with(mut self, options: ServeOptions) -> Result<Stopped, CommandLineError> {
+        #[cfg(feature = "studio")]
+        let studio = match options.studio {
+            true => Some(crate::studio::new_token()?),
+            false => None,
+        };
+        #[cfg(not(feature = "studio"))]
+        let studio: Option<(Token, String)> = None;
+        let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace, .. } = options;
         let token = match (token_file, std::env::var(TOKEN)) {
             (Some(path), _) => Some(Token::from_file(path)?),
             (None, Ok(token)) => Some(Token::new(token)?),
             (None, Err(std::env::VarError::NotPresent)) => None,
-            (None, Err(std::env::VarError::NotUnicode(_))) => return Err(Failed::Variable),
+            (None, Err(std::env::VarError::NotUnicode(_))) => return Err(CommandLineError::Variable),
         };
         if let Some(token) = token {
             self = self.auth(token);
@@ -120,11 +159,19 @@ impl Server {
         if let Some(seconds) = grace {
             self = self.grace(Duration::from_secs(seconds));
         }
-        let mut signals = Signals::new().map_err(Failed::Signals)?;
-        let names = self.names();
+        #[cfg(feature = "studio")]
+        if let Some((token, _)) = &studio {
+            self = self.studio(token.clone());
+        }
+        let mut signals = Signals::new().map_err(CommandLineError::Signals)?;
+        let (names, manner) = (self.names(), if self.is_read_only { ", read-only" } else { "" });
         let listening = self.listen(SocketAddr::new(host, port)).await?;
         // A closed standard output is no reason to stop.
-        drop(writeln!(io::stdout(), "Serving {names} at http://{}", listening.address()));
+        drop(writeln!(io::stdout(), "Serving {names} at http://{}{manner}", listening.address()));
+        if let Some((_, secret)) = studio {
+            let address = listening.address();
+            drop(writeln!(io::stdout(), "The studio is at http://{address}/studio#token={secret}"));
+        }
         let stop = CancellationToken::new();
         let stopped = async {
             signals.next().await;
@@ -133,14 +180,14 @@ impl Server {
             signals.next().await;
         };
         Ok(tokio::select! {
-            () = listening.until(stop.cancelled()) => ExitCode::SUCCESS,
-            () = stopped => ExitCode::FAILURE,
+            () = listening.until(stop.cancelled()) => Stopped::Gracefully,
+            () = stopped => Stopped::AtOnce,
         })
     }
 }
 
 /// The signals that stop a server.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -149,18 +196,18 @@ struct Signals {
 
 impl Signals {
     #[cfg(unix)]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {})
     }
 
     #[cfg(unix)]
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -168,7 +215,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -12,8 +12,9 @@
 //! - `wire` has the JSON shapes of the clients, as pure functions.
 //! - `log` has the events of each thread; `legacy` and `protocol` project them into the two streaming formats.
 //! - `service` decides: it creates runs, cancels and recovers them, and reads and edits threads.
-//! - `work` claims runs and drives them.
+//! - `work` claims runs and drives them; `webhook` calls the addresses that want to know of their ends.
 //! - `api` has the routes; `guard` admits requests.
+//! - `studio` serves a page on a checkpoint file, and the JSON that it asks for (feature `studio`).
 #![forbid(unsafe_code)]
 
 // The derive macros name the facade.
@@ -33,14 +34,20 @@ pub(crate) mod protocol;
 mod scope;
 mod serve;
 pub(crate) mod service;
+#[cfg(feature = "studio")]
+mod studio;
+mod webhook;
 pub(crate) mod wire;
 pub(crate) mod work;
 
 pub use axum;
+pub use command_line::{CommandLineError, ServeOptions, Stopped};
 pub use graphs::GraphsError;
 pub use guard::{Access, Action, Auth, AuthError, Filter, Identity, Limits, Resource, Token, TokenError};
 pub use listen::Listening;
 pub use serve::{ServeError, Server, Workers, serve};
+#[cfg(feature = "studio")]
+pub use studio::StudioVerb;
 
 #[cfg(test)]
 mod tests;

@@ -53,7 +53,8 @@ pub struct Listening {
     pub(crate) address: SocketAddr,
     pub(crate) router: Router,
     pub(crate) guard: Arc<Guard>,
-    pub(crate) workers: Workers,
+    /// The workers; `None` if nothing is run.
+    pub(crate) workers: Option<Workers>,
     pub(crate) grace: Duration,
 }
 
@@ -69,13 +70,17 @@ impl Listening {
     /// start of the server continues them.
     pub async fn until(self, stop: impl Future<Output = ()>) {
         let Self { listener, router, guard, workers, grace, .. } = self;
-        workers.start();
+        if let Some(workers) = &workers {
+            workers.start();
+        }
         let closing = CancellationToken::new();
         let mut connections = JoinSet::new();
         let mut refusals = JoinSet::new();
         let mut ended = pin!(async {
             stop.await;
-            workers.shutdown(grace).await;
+            if let Some(workers) = workers {
+                workers.shutdown(grace).await;
+            }
         });
         loop {
             let accepted = tokio::select! {

@@ -14,6 +14,7 @@ use crate::counts::Counts;
 use crate::guard::{Auth, Everyone, Guard, Hosts, Limits, Streams};
 use crate::listen::Listening;
 use crate::service::{Service, ServiceOptions};
+use crate::webhook::Webhooks;
 
 /// Makes a server for these graphs and flows, which clients of LangGraph's API use unchanged: `langgraph_sdk` for
 /// Python, `@langchain/langgraph-sdk` for JavaScript, and the user interfaces that are made with them.
@@ -56,10 +57,14 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         wildcard: None,
         auth: None,
         is_insecure: false,
+        is_read_only: false,
         limits: Limits::default(),
+        webhook_hosts: Vec::new(),
         workers: DEFAULT_WORKERS,
         lease: DEFAULT_LEASE,
         grace: DEFAULT_GRACE,
+        #[cfg(feature = "studio")]
+        studio: None,
     }
 }
 
@@ -78,10 +83,16 @@ pub struct Server {
     wildcard: Option<String>,
     auth: Option<Arc<dyn Auth>>,
     is_insecure: bool,
+    pub(crate) is_read_only: bool,
     limits: Limits,
+    /// The hosts of webhooks that need not be on the public internet.
+    webhook_hosts: Vec<String>,
     workers: usize,
     lease: Duration,
     pub(crate) grace: Duration,
+    /// The token of the studio, if the server has one.
+    #[cfg(feature = "studio")]
+    studio: Option<crate::Token>,
 }
 
 /// An error of starting a server.
@@ -107,11 +118,26 @@ pub enum ServeError {
         /// The address.
         address: SocketAddr,
     },
+    /// The studio cannot show the graphs' file.
+    #[cfg(feature = "studio")]
+    #[error("the studio cannot be served: {reason}")]
+    Studio {
+        /// The reason.
+        reason: String,
+    },
     /// A host or an origin has a wildcard. All pages of the internet could then use the server from a browser.
     #[error("{name:?} has a wildcard: allow each host and origin by its name")]
     Wildcard {
         /// The host or origin.
         name: String,
+    },
+    /// A text that names no host was allowed for webhooks.
+    #[error(
+        "{host:?} is not a host for webhooks: write a name or an address, with :PORT to allow only that port"
+    )]
+    WebhookHost {
+        /// The text.
+        host: String,
     },
 }
 
@@ -137,6 +163,14 @@ impl Server {
         Self { is_insecure: true, ..self }
     }
 
+    /// Only reads: requests that would write get status 403, no run is driven, and the server stores no rows of its own.
+    /// Assistants and threads without rows are shown as if they had some.
+    ///
+    /// The graphs may be [without code](superstep_core::run::AnyGraph::stored), and their saver may refuse to write.
+    pub fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
+    }
+
     /// Allows requests that name this host, `name` or `name:port`, beside the names and addresses of this machine.
     pub fn allow_host(mut self, host: impl AsRef<str>) -> Self {
         self.note_wildcard(host.as_ref());
@@ -149,6 +183,14 @@ impl Server {
     pub fn allow_origin(mut self, origin: impl AsRef<str>) -> Self {
         self.note_wildcard(origin.as_ref());
         self.hosts.allow_origin(origin.as_ref());
+        self
+    }
+
+    /// Allows webhooks at this host, `name` or `name:port`, wherever it is. Other hosts are called only at addresses of
+    /// the public internet.
+    #[cfg(feature = "webhooks")]
+    pub fn allow_webhook_host(mut self, host: impl AsRef<str>) -> Self {
+        self.webhook_hosts.push(host.as_ref().to_owned());
         self
     }
 
@@ -172,6 +214,14 @@ impl Server {
     /// Sets the time that running supersteps have to finish when the server is stopped. The default is ten seconds.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
+    }
+
+    /// Also serves the studio at `/studio`: a page on the file of the graphs, for all clients that send this token,
+    /// whatever [authentication](Self::auth) the server has for others. The page of a [read-only](Self::read_only) server
+    /// only reads.
+    #[cfg(feature = "studio")]
+    pub fn studio(self, token: crate::Token) -> Self {
+        Self { studio: Some(token), ..self }
     }
 
     /// Changes the limits on requests and connections.
@@ -200,7 +250,7 @@ impl Server {
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(ServeError::NoToken { address });
         }
-        Ok(Listening { listener, address, router, guard, workers, grace })
+        Ok(Listening { listener, address, router, guard, workers: Some(workers), grace })
     }
 
     /// Makes a router for a program that has a server already, and the workers that drive the runs. Mount it at the
@@ -225,7 +275,11 @@ impl Server {
         if let Some(name) = self.wildcard {
             return Err(ServeError::Wildcard { name });
         }
-        let options = ServiceOptions { workers: self.workers, lease: self.lease, ..Default::default() };
+        #[cfg(feature = "studio")]
+        let graphs = self.graphs.clone();
+        let webhooks = Webhooks::new(&self.webhook_hosts).map_err(|host| ServeError::WebhookHost { host })?;
+        let (workers, lease, is_read_only) = (self.workers, self.lease, self.is_read_only);
+        let options = ServiceOptions { workers, lease, webhooks, is_read_only, ..Default::default() };
         let service = Service::new(self.graphs, options)?;
         let guard = Arc::new(Guard {
             hosts: self.hosts,
@@ -233,10 +287,32 @@ impl Server {
             limits: self.limits,
             streams: Streams::default(),
             counts: Counts::default(),
+            is_read_only,
         });
         let router = App::new(service.clone(), Arc::clone(&guard)).router();
+        #[cfg(feature = "studio")]
+        let router = match self.studio {
+            Some(token) => router.merge(studio(graphs, &service, token, &guard)?),
+            None => router,
+        };
         Ok((router, Workers { service }, guard))
     }
+}
+
+/// Returns the router of the studio of a server.
+#[cfg(feature = "studio")]
+fn studio(
+    graphs: Vec<AnyGraph>,
+    service: &Service,
+    token: crate::Token,
+    guard: &Guard,
+) -> Result<Router, ServeError> {
+    let failed = |refusal: superstep_cli::Refusal| ServeError::Studio { reason: refusal.text };
+    let documents = superstep_cli::Documents::of_graphs(&graphs).map_err(failed)?;
+    let program = crate::studio::Program { graphs, service: service.clone() };
+    let program = (!guard.is_read_only).then_some(program);
+    let pages = crate::studio::guarded(documents, program, token, guard.hosts.clone(), guard.limits);
+    Ok(pages.map_err(failed)?.0)
 }
 
 impl fmt::Debug for Server {
@@ -249,7 +325,7 @@ impl fmt::Debug for Server {
 /// The workers of a server, which drive its runs.
 #[derive(Clone)]
 pub struct Workers {
-    service: Service,
+    pub(crate) service: Service,
 }
 
 impl Workers {

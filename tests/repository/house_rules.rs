@@ -39,7 +39,10 @@ pub(crate) const MEMBERS: [(&str, &[&str]); 18] = [
     ("nodes/providers", &["superstep-nodes"]),
     ("nodes/testkit", &[]),
     ("nodes/tools", &["superstep-core", "superstep-nodes"]),
-    ("server", &["superstep-core", "superstep-nodes"]),
+    (
+        "server",
+        &["superstep-checkpoint", "superstep-cli", "superstep-core", "superstep-nodes", "superstep-studio"],
+    ),
     ("studio", &[]),
     ("examples", &["superstep"]),
 ];

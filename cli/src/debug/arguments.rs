@@ -1,17 +1,19 @@
 //! The command line of a program's debugger.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use regex::{Captures, Regex};
 
 use crate::arguments::{self as reading, ADDRESSES, Colors, Output, render};
 use crate::failure::Failure;
 use crate::file::NamedFile;
 use crate::program::Unanswered;
+use crate::screen::Screen;
 
 use super::progress::Progress;
 use super::session::Session;
@@ -57,6 +59,7 @@ pub(super) async fn carry_out(
     session: &Session,
     arguments: Vec<OsString>,
     screen: &mut Progress<'_>,
+    err: &mut dyn Write,
 ) -> Result<Output, Unanswered> {
     let file = session.file();
     let mut command = command(session, file.as_deref());
@@ -65,11 +68,32 @@ pub(super) async fn carry_out(
         true => Unanswered::of(&session.no_file(), &session.program),
         false => Unanswered::from(usage),
     })?;
+    if let Some(told) = carry_out_added(&matches, session, screen, err).await {
+        return told;
+    }
     let Arguments { verb, json, colors } =
         Arguments::from_arg_matches(&matches).map_err(|usage| usage.format(&mut command))?;
     screen.json = json;
     screen.look = colors.of(screen.look);
     carry_out_verb(&verb, session, screen).await.map_err(|failure| Unanswered::of(&failure, &session.program))
+}
+
+/// Carries out the requested verb if the program added it.
+async fn carry_out_added(
+    matches: &ArgMatches,
+    session: &Session,
+    screen: &mut Progress<'_>,
+    err: &mut dyn Write,
+) -> Option<Result<Output, Unanswered>> {
+    let (name, options) = matches.subcommand()?;
+    let verb = session.added.iter().find(|verb| verb.command().get_name() == name)?;
+    let look = match Colors::from_arg_matches(options) {
+        Ok(colors) => colors.of(screen.look),
+        Err(usage) => return Some(Err(usage.into())),
+    };
+    let ran = verb.run(session.graphs.clone(), options, Screen { out: &mut *screen.out, err, look }).await;
+    let told = ran.map(|exit| (String::new(), exit));
+    Some(told.map_err(|error| Unanswered::of(&error.into(), &session.program)))
 }
 
 async fn carry_out_verb(
@@ -111,6 +135,7 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
     Arguments::command()
         .bin_name(&*session.program)
         .after_help(format!("{ADDRESSES}\n\n{AFTER}"))
+        .subcommands(session.added.iter().map(|verb| verb.command()))
         .mut_subcommands(|verb| {
             let said = [verb.get_long_about(), verb.get_after_help()];
             let said = said.map(|text| text.map(|text| own(&text.to_string(), session)));

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use superstep_checkpoint::SqliteSaver;
 
+use crate::extension::Extension;
 use crate::program::{here, lost, said};
 use crate::screen::{Exit, Screen};
 
@@ -44,13 +45,14 @@ use superstep_core::run::{AnyGraph, ToAnyGraph};
 /// those after its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
 pub fn debugger(graphs: &[&dyn ToAnyGraph]) -> Debugger {
     let graphs = graphs.iter().map(|graph| graph.to_any_graph()).collect();
-    Debugger { graphs, behind: None, program: None }
+    Debugger { graphs, added: Vec::new(), behind: None, program: None }
 }
 
 /// The debugger of a program. Made by [`debugger`].
 #[must_use = "it does nothing until it is given arguments"]
 pub struct Debugger {
     graphs: Vec<AnyGraph>,
+    added: Vec<Box<dyn Extension<Vec<AnyGraph>>>>,
     behind: Option<SqliteSaver>,
     program: Option<String>,
 }
@@ -66,6 +68,12 @@ impl Debugger {
     /// [`SqliteSaver`]: the verbs read its file.
     pub fn behind(self, saver: SqliteSaver) -> Self {
         Self { behind: Some(saver), ..self }
+    }
+
+    /// Adds a verb that works on the graphs.
+    pub fn with(mut self, verb: impl Extension<Vec<AnyGraph>> + 'static) -> Self {
+        self.added.push(Box::new(verb));
+        self
     }
 
     /// Runs with the arguments and the terminal of the process. For a program whose only purpose is debugging.
@@ -117,9 +125,9 @@ impl Debugger {
         let Screen { out, err, look } = screen;
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let program = self.program.unwrap_or_else(|| words_before(&arguments));
-        let session = Session { graphs: self.graphs, behind: self.behind, program };
+        let session = Session { graphs: self.graphs, added: self.added, behind: self.behind, program };
         let mut progress = Progress::new(&mut *out, look);
-        let told = arguments::carry_out(&session, arguments, &mut progress).await;
+        let told = arguments::carry_out(&session, arguments, &mut progress, err).await;
         match progress.lost.take() {
             Some(error) if told.is_ok() => lost(&error, err),
             _ => said(told, Screen { out, err, look }),

@@ -14,5 +14,7 @@ mod session;
 mod verbs;
 
 pub use debugger::{Debugger, debugger};
+pub(crate) use session::file_of;
 #[cfg(all(feature = "agent", unix))]
 pub(crate) use verbs::Replayed;
+pub(crate) use verbs::replayed;

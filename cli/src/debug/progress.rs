@@ -12,7 +12,7 @@ use superstep_core::run::{EventKind, PathSegment, RunEvent};
 
 /// The output for events.
 pub(super) struct Progress<'w> {
-    out: &'w mut dyn Write,
+    pub(super) out: &'w mut dyn Write,
     pub(super) look: Look,
     /// `true` to print events as JSON, one a line.
     pub(super) json: bool,

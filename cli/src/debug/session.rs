@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use superstep_core::nonprinting::is_nonprinting;
 
 use crate::amend::thread_name;
+use crate::extension::Extension;
 use crate::failure::Failure;
 use crate::file::{FileArgument, WritableFile, is_same};
 use crate::source::{CheckpointRef, Source};
 use crate::suggestion::did_you_mean;
-use superstep_checkpoint::SqliteSaver;
+use superstep_checkpoint::{CheckpointFile, ReadOnlySaver, SqliteSaver};
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::id::ThreadId;
 use superstep_core::run::AnyGraph;
@@ -19,6 +20,8 @@ use superstep_core::run::AnyGraph;
 /// The data that all verbs of one debugger share.
 pub(super) struct Session {
     pub(super) graphs: Vec<AnyGraph>,
+    /// The verbs that the program adds.
+    pub(super) added: Vec<Box<dyn Extension<Vec<AnyGraph>>>>,
     /// The inner saver, if the graphs' savers are around one.
     pub(super) behind: Option<SqliteSaver>,
     /// The command name: the words before the verb.
@@ -45,6 +48,28 @@ impl Chosen<'_> {
         let words = end_of_options.iter().chain(words).map(|word| Cow::from(*word));
         let words: Vec<String> = file.chain(words).map(|word| quoted(&word)).collect();
         format!("{} {verb} {}", self.program, words.join(" "))
+    }
+}
+
+/// Returns the file in which all these graphs keep their threads, with its keys.
+pub(crate) fn file_of(graphs: &[AnyGraph]) -> Result<CheckpointFile, Failure> {
+    let mut files = graphs.iter().filter_map(checkpoint_file_of);
+    let first = files.next().ok_or_else(|| {
+        Failure::unusable("the graphs keep their threads in memory: give them a SqliteSaver")
+    })?;
+    match files.all(|other| is_same(other.path(), first.path())) {
+        true => Ok(first),
+        false => Err(Failure::unusable(
+            "the graphs keep their threads in several files: give them one SqliteSaver",
+        )),
+    }
+}
+
+fn checkpoint_file_of(graph: &AnyGraph) -> Option<CheckpointFile> {
+    let saver: &dyn Any = &**graph.saver()?;
+    match saver.downcast_ref::<ReadOnlySaver>() {
+        Some(saver) => Some(saver.checkpoint_file()),
+        None => saver.downcast_ref::<SqliteSaver>()?.checkpoint_file(),
     }
 }
 

@@ -54,6 +54,8 @@ struct Call {
     name: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     key: String,
+    /// The checkpoint with the state from which the request was made.
+    planned_on: CheckpointId,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     input_tokens: u64,
@@ -63,6 +65,9 @@ struct Call {
     cache_read_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elapsed_ms: Option<u64>,
+    /// The milliseconds until the reply began to arrive, if the outcome has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_token_ms: Option<u64>,
     /// The recorded outcome.
     response: Value,
 }
@@ -73,6 +78,7 @@ struct Recorded {
     model: Option<String>,
     usage: Tokens,
     elapsed_ms: Option<u64>,
+    first_token_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -133,18 +139,23 @@ fn calls_on(
         let Effect { node, name, key, ok: Some(response), .. } = Effect::of(&effect, &nodes)? else {
             continue;
         };
-        let Ok(Recorded { model, usage, elapsed_ms }) = Recorded::deserialize(&response) else { continue };
+        let Ok(Recorded { model, usage, elapsed_ms, first_token_ms }) = Recorded::deserialize(&response)
+        else {
+            continue;
+        };
         calls.push(Call {
             thread: thread.clone(),
             subgraph: source.name_below(thread),
             node,
             name,
             key,
+            planned_on: checkpoint.id,
             model,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cache_read_tokens: usage.cache_read_tokens,
             elapsed_ms,
+            first_token_ms,
             response,
         });
     }

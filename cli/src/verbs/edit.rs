@@ -64,12 +64,17 @@ pub(crate) struct Edit {
     /// Allow a field to become another kind of JSON
     #[arg(long)]
     force: bool,
+    /// Show what would change, and store nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Edited {
     thread: ThreadId,
-    checkpoint: CheckpointId,
+    /// The new checkpoint; `None` if nothing was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<CheckpointId>,
     /// The checkpoint that was edited.
     from: CheckpointId,
     /// `true` if that was not the latest checkpoint of the thread, so the edit begins a branch.
@@ -141,13 +146,16 @@ impl Edit {
         let step = checkpoint.step;
         let next = checkpoint.frontier.nodes().cloned().collect();
         let recorded = on_head.then(|| Recorded::of(&loaded.results, &loaded.effects));
-        to.commit(&WritableFile::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
+        if !self.dry_run {
+            to.commit(&WritableFile::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
+        }
 
         let state = secret_fields::differences(diff(&secret_fields::whole_state(&loaded)?, &whole), &secret);
         let new_thread = to.head.is_none();
         let branch = !on_head && !new_thread;
         let thread = to.thread;
-        Ok(Edited { thread, checkpoint: id, from: place.id, branch, new_thread, step, state, pending, next })
+        let checkpoint = (!self.dry_run).then_some(id);
+        Ok(Edited { thread, checkpoint, from: place.id, branch, new_thread, step, state, pending, next })
     }
 
     /// Applies the assignments; returns the changed fields and the whole state.
@@ -250,20 +258,21 @@ fn stored_graph(source: &Source, place: &CheckpointRef) -> Result<Json, Failure>
 impl Answer for Edited {
     fn show(&self, page: &mut Page) {
         let Self { thread, checkpoint, from, branch, new_thread, step, state, pending, next } = self;
-        let short = Short::among([*checkpoint, *from].into_iter());
-        let begun = match (*branch, *new_thread) {
-            (true, _) => "began a branch of ",
-            (_, true) => "began thread ",
-            _ => "edited ",
+        let short = Short::among(checkpoint.iter().chain([from]).copied());
+        let begun = match (checkpoint, *branch, *new_thread) {
+            (Some(_), true, _) => "began a branch of ",
+            (Some(_), _, true) => "began thread ",
+            (Some(_), ..) => "edited ",
+            (None, true, _) => "would begin a branch of ",
+            (None, _, true) => "would begin thread ",
+            (None, ..) => "would edit ",
         };
-        page.line([
-            plain(begun),
-            span(NAME, thread.as_str()),
-            plain(": checkpoint "),
-            short.span(*checkpoint),
-            plain(format!(" (step {step}) on top of ")),
-            short.span(*from),
-        ]);
+        let stored = match checkpoint {
+            Some(id) => vec![plain("checkpoint "), short.span(*id), plain(format!(" (step {step})"))],
+            None => vec![plain(format!("step {step}"))],
+        };
+        let spans = [plain(begun), span(NAME, thread.as_str()), plain(": ")].into_iter().chain(stored);
+        page.line(spans.chain([plain(" on top of "), short.span(*from)]));
         state.iter().for_each(|difference| show_difference(page, difference));
         if *pending {
             page.line([plain("this waits for the other tasks of the superstep")]);

@@ -1,6 +1,11 @@
 //! `graph`: shows the graph that a thread last ran with.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use superstep_core::checkpoint::{StoreError, Summary};
+use superstep_core::id::NodeName;
 
 use crate::failure::Failure;
 use crate::file::FileArgument;
@@ -33,8 +38,21 @@ pub(crate) struct Graph {
 pub(crate) struct Drawing {
     #[serde(flatten)]
     graph: StoredGraph,
+    /// Its nodes and edges in a plane, in the order of `nodes`, and of the edges that `arrows` lists.
+    drawing: superstep_inspect::Drawing,
+    /// The number of runs of each node on the branch, by its name. Missing if a part of the past is damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<Vec<Runs>>,
     #[serde(skip)]
     form: Form,
+}
+
+/// The runs of a node.
+#[derive(Debug, Serialize)]
+struct Runs {
+    /// The nodes that lead to it, and the node itself.
+    path: Vec<NodeName>,
+    runs: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +75,22 @@ impl Graph {
             (_, _, true) => Form::Svg,
             _ => Form::Text,
         };
-        Ok(Drawing { graph: stored.decode().map_err(Failure::damaged)?, form })
+        let graph: StoredGraph = stored.decode().map_err(Failure::damaged)?;
+        let runs = match source.tree(&place.thread) {
+            Ok(tree) => Some(counted(tree.past(place.id))),
+            Err(StoreError::Corrupt { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Drawing { drawing: graph.drawing(), graph, runs, form })
     }
+}
+
+fn counted<'s>(past: impl Iterator<Item = &'s Summary>) -> Vec<Runs> {
+    let mut counted: BTreeMap<&NodeName, usize> = BTreeMap::new();
+    for node in past.flat_map(|step| &step.ran) {
+        *counted.entry(node).or_default() += 1;
+    }
+    counted.into_iter().map(|(node, runs)| Runs { path: vec![node.clone()], runs }).collect()
 }
 
 impl Answer for Drawing {

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use superstep_core::checkpoint::{AskRecord, ThreadSummary};
 use superstep_core::id::ThreadId;
 
+use crate::arguments::Part;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::json_shapes::Question;
-use crate::page::{DIM, ID, NAME, Page, plain, span};
+use crate::page::{DIM, ID, NAME, Page, plain, rest, span};
 use crate::redaction::Redaction;
 use crate::screen::Answer;
 use crate::source::Source;
@@ -18,11 +20,15 @@ use crate::source::Source;
 pub(crate) struct Interrupts {
     #[command(flatten)]
     file: FileArgument,
+    #[command(flatten)]
+    part: Part,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct OpenQuestions {
     interrupts: Vec<OpenQuestion>,
+    /// The number of open questions, including those that are not listed.
+    total: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -34,26 +40,31 @@ struct OpenQuestion {
 
 impl Interrupts {
     pub(crate) fn answer(&self) -> Result<OpenQuestions, Failure> {
-        let mut interrupts = Vec::new();
         let source = Source::open(&self.file)?;
-        for mut thread in source.reader.threads()? {
-            if thread.open_asks.is_empty() {
-                continue;
-            }
-            let redaction = Redaction::of(&source, &thread.thread, None)?;
-            for ask in &mut thread.open_asks {
-                redaction.in_ask(ask);
-                let question = Question::of(ask)?;
-                interrupts.push(OpenQuestion { thread: thread.thread.clone(), question });
-            }
+        let threads = source.reader.list_threads()?.threads.into_iter();
+        let of_thread = |ThreadSummary { thread, open_asks, .. }: ThreadSummary| {
+            open_asks.into_iter().map(move |ask| (thread.clone(), ask))
+        };
+        let open: Vec<(ThreadId, AskRecord)> = threads.flat_map(of_thread).collect();
+        let total = open.len();
+        let mut redaction: Option<(ThreadId, Redaction)> = None;
+        let mut interrupts = Vec::new();
+        for (thread, mut ask) in self.part.of(open) {
+            let known = match redaction.take() {
+                Some((of, known)) if of == thread => known,
+                _ => Redaction::of(&source, &thread, None)?,
+            };
+            known.in_ask(&mut ask);
+            interrupts.push(OpenQuestion { thread: thread.clone(), question: Question::of(&ask)? });
+            redaction = Some((thread, known));
         }
-        Ok(OpenQuestions { interrupts })
+        Ok(OpenQuestions { interrupts, total })
     }
 }
 
 impl Answer for OpenQuestions {
     fn show(&self, page: &mut Page) {
-        if self.interrupts.is_empty() {
+        if self.total == 0 {
             return page.line([span(DIM, "no open questions")]);
         }
         for OpenQuestion { thread, question } in &self.interrupts {
@@ -68,5 +79,6 @@ impl Answer for OpenQuestions {
             page.line(spans);
             page.line([plain(format!("    {}", question.question))]);
         }
+        rest(page, self.interrupts.len(), self.total);
     }
 }

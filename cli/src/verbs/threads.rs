@@ -9,17 +9,18 @@ use superstep_core::checkpoint::{AskRecord, At, StoreError, Summary, ThreadSumma
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::SecretFields;
 
-use crate::arguments::count;
-use crate::failure::Failure;
+use crate::arguments::{Part, count};
+use crate::failure::{Failure, Kind};
 use crate::file::FileArgument;
 use crate::input;
 use crate::json_shapes::Lease;
 use crate::lines::{Short, nodes};
-use crate::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, rest, span};
 use crate::screen::{Answer, Exit};
 use crate::source::Source;
 use crate::table::{Cell, Side, Table};
 use crate::time::readable;
+use crate::token_usage::TokenUsage;
 
 /// List threads and their status
 ///
@@ -35,11 +36,27 @@ pub(crate) struct Threads {
     /// Also list the threads of subgraphs, N levels down
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
     depth: usize,
+    /// List only threads with this status
+    #[arg(long, value_enum, conflicts_with = "unfinished")]
+    status: Option<Status>,
+    /// List only threads of this graph
+    #[arg(long, value_name = "NAME")]
+    graph: Option<String>,
+    /// List only threads whose name or first input contains this text, in any case of letters
+    #[arg(long)]
+    text: Option<String>,
+    /// Also sum up the tokens of model calls, with those of subgraphs
+    #[arg(long)]
+    tokens: bool,
+    #[command(flatten)]
+    part: Part,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Listed {
     threads: Vec<Thread>,
+    /// The number of threads that fit the options, including those that are not listed.
+    total: usize,
     /// The threads that cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damaged>,
@@ -75,6 +92,9 @@ struct Thread {
     /// The number of those without a successor.
     branches: u64,
     bytes: u64,
+    /// With `--tokens`: the tokens of the model calls on its latest branch and in its subgraphs, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
     /// The lease of the thread, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
@@ -87,16 +107,16 @@ struct Thread {
     created_ms: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 enum Status {
-    /// Nothing is next.
+    /// Nothing is next
     Finished,
-    /// A question waits for its answer.
+    /// A question waits for its answer
     Waiting,
-    /// A task that is next has failed.
+    /// A task that is next has failed
     Failed,
-    /// Something is next.
+    /// Something is next
     Unfinished,
 }
 
@@ -105,18 +125,73 @@ impl Threads {
         let source = Source::open(&self.file)?;
         let list = source.reader.list_threads()?;
         let listing = Listing::of(&source)?;
-        let mut threads = Vec::new();
+        let mut all = Vec::new();
         for thread in list.threads {
             let below = thread.thread.clone();
-            threads.push(listing.thread(thread)?);
-            listing.add_below(&below, self.depth, &mut threads)?;
+            all.push(thread);
+            listing.add_below(&below, self.depth, &mut all)?;
         }
-        let below = source.all_below(None)?.len();
-        let hidden = below.saturating_sub(threads.iter().filter(|thread| thread.name.is_some()).count());
-        threads.retain(|thread| !self.unfinished || thread.status != Status::Finished);
+        let hidden = match self.depth {
+            0 => source.all_below(None)?.len(),
+            _ => 0,
+        };
         let damaged = list.damaged.into_iter();
-        let damaged = damaged.map(|(thread, why)| Damaged { thread, problem: why.to_string() }).collect();
-        Ok(Listed { threads, damaged, hidden: if self.depth == 0 { hidden } else { 0 } })
+        let damaged = damaged.map(|(thread, why)| Damaged { thread, problem: why.to_string() });
+        let mut damaged: Vec<Damaged> = damaged.collect();
+        // The work on a thread may be damaged although its latest checkpoint is not.
+        let mut readable = |thread: &ThreadId, failure: Failure| match failure.kind() {
+            Kind::Nothing => {
+                damaged.push(Damaged { thread: Some(thread.clone()), problem: failure.text });
+                Ok(())
+            }
+            _ => Err(failure),
+        };
+        let mut fitting = Vec::new();
+        for thread in all {
+            match self.fits(&listing, &thread) {
+                Ok(true) => fitting.push(thread),
+                Ok(false) => {}
+                Err(failure) => readable(&thread.thread, failure)?,
+            }
+        }
+        let total = fitting.len();
+        let mut threads = Vec::new();
+        for thread in self.part.of(fitting) {
+            let id = thread.thread.clone();
+            match self.listed(&listing, thread) {
+                Ok(thread) => threads.push(thread),
+                Err(failure) => readable(&id, failure)?,
+            }
+        }
+        Ok(Listed { threads, total, damaged, hidden })
+    }
+
+    fn listed(&self, listing: &Listing<'_>, thread: ThreadSummary) -> Result<Thread, Failure> {
+        let tokens = match self.tokens {
+            true => listing.source.usage(&thread.thread)?.map(TokenUsage::both),
+            false => None,
+        };
+        Ok(Thread { tokens, ..listing.thread(thread)? })
+    }
+
+    /// Returns `true` if a thread has what the options ask for.
+    fn fits(&self, listing: &Listing<'_>, thread: &ThreadSummary) -> Result<bool, Failure> {
+        if self.graph.as_ref().is_some_and(|graph| *graph != thread.graph) {
+            return Ok(false);
+        }
+        if self.unfinished && thread.head.next.is_empty() {
+            return Ok(false);
+        }
+        if let Some(status) = self.status
+            && status != listing.status(thread)?
+        {
+            return Ok(false);
+        }
+        let Some(text) = self.text.as_ref().map(|text| text.to_lowercase()) else { return Ok(true) };
+        let name = listing.source.name_below(&thread.thread);
+        let name = name.unwrap_or_else(|| thread.thread.to_string());
+        let has = |other: &str| other.to_lowercase().contains(&text);
+        Ok(has(&name) || listing.input(&thread.thread)?.is_some_and(|input| has(&input)))
     }
 }
 
@@ -142,16 +217,21 @@ impl<'s> Listing<'s> {
         })
     }
 
-    fn thread(
+    fn status(
         &self,
-        ThreadSummary { thread, graph, head, open_asks }: ThreadSummary,
-    ) -> Result<Thread, Failure> {
-        let status = match () {
+        ThreadSummary { thread, head, open_asks, .. }: &ThreadSummary,
+    ) -> Result<Status, Failure> {
+        Ok(match () {
             () if head.next.is_empty() => Status::Finished,
             () if !open_asks.is_empty() => Status::Waiting,
-            () if has_failed(self.source, &thread)? => Status::Failed,
+            () if has_failed(self.source, thread)? => Status::Failed,
             () => Status::Unfinished,
-        };
+        })
+    }
+
+    fn thread(&self, summary: ThreadSummary) -> Result<Thread, Failure> {
+        let status = self.status(&summary)?;
+        let ThreadSummary { thread, graph, head, open_asks } = summary;
         let size = self.sizes.get(&thread).copied().unwrap_or_default();
         Ok(Thread {
             name: self.source.name_below(&thread),
@@ -167,6 +247,7 @@ impl<'s> Listing<'s> {
             checkpoints: size.checkpoints,
             branches: size.branches,
             bytes: size.bytes,
+            tokens: None,
             at: rfc3339(head.created_ms),
             created_ms: head.created_ms,
         })
@@ -183,7 +264,12 @@ impl<'s> Listing<'s> {
     }
 
     /// Adds the subgraphs below a thread, each before those below it.
-    fn add_below(&self, above: &ThreadId, depth: usize, threads: &mut Vec<Thread>) -> Result<(), Failure> {
+    fn add_below(
+        &self,
+        above: &ThreadId,
+        depth: usize,
+        threads: &mut Vec<ThreadSummary>,
+    ) -> Result<(), Failure> {
         if depth == 0 {
             return Ok(());
         }
@@ -193,12 +279,7 @@ impl<'s> Listing<'s> {
             let summary = Summary::of(step.seq, &step.thread, &step.checkpoint);
             let open_asks = step.work.asks.into_iter().filter(AskRecord::is_open).collect();
             let (thread, graph) = (thread.clone(), step.graph.to_string());
-            threads.push(self.thread(ThreadSummary {
-                thread: thread.clone(),
-                graph,
-                head: summary,
-                open_asks,
-            })?);
+            threads.push(ThreadSummary { thread: thread.clone(), graph, head: summary, open_asks });
             self.add_below(&thread, depth - 1, threads)?;
         }
         Ok(())
@@ -243,6 +324,10 @@ impl Listed {
             ("checkpoints", Side::Right),
             ("branches", Side::Right),
             ("bytes", Side::Right),
+            (
+                if self.threads.iter().any(|thread| thread.tokens.is_some()) { "tokens" } else { "" },
+                Side::Right,
+            ),
         ])
         .giving_way(["branches", "bytes", "checkpoints", "graph", "next"]);
         let short = Short::among(self.threads.iter().map(|thread| thread.head));
@@ -266,9 +351,11 @@ impl Listed {
                 plain(thread.checkpoints.to_string()).into(),
                 plain(thread.branches.to_string()).into(),
                 plain(thread.bytes.to_string()).into(),
+                plain(thread.tokens.map(|tokens| tokens.to_string()).unwrap_or_default()).into(),
             ]);
         }
         table.show(page);
+        rest(page, self.threads.len(), self.total);
         match self.hidden {
             0 => {}
             1 => page.line([span(DIM, "a thread of a subgraph is not listed: --depth 1 lists it")]),

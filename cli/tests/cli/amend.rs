@@ -20,6 +20,7 @@ async fn forks_and_edits_say_what_they_are_known_to_say() {
     golden_writing("fork_name", "fork FILE rust@4 --name other").await;
     golden_writing("edit", "edit FILE zig --set 'facts[id=\"people\"].text=\"few\"' --set rounds=7").await;
     golden_writing("edit_branch", "edit FILE rust@3 --set 'draft=\"by hand\"'").await;
+    golden_writing("edit_dry_run", "edit FILE rust@3 --set rounds=9 --dry-run").await;
     golden_writing("edit_name", "edit FILE rust@3 --set 'token=\"new\"' --name other").await;
 }
 

@@ -96,7 +96,7 @@ async fn a_thread_that_was_deleted_is_not_to_be_resumed() {
         async move {
             let (mut out, mut err) = (Vec::new(), Vec::new());
             let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-            assert_eq!(run(["superstep", "delete", &file, "w"], screen), Exit::Fine);
+            assert_eq!(run(["superstep", "delete", &file, "w"], &[], screen), Exit::Fine);
             Mail::update().text("lost")
         }
     });
@@ -131,7 +131,7 @@ async fn an_answer_that_cannot_be_written_is_no_silence() {
     for (kind, is) in [(ErrorKind::StorageFull, &failed), (ErrorKind::BrokenPipe, &closed)] {
         let (mut out, mut err) = (Full(kind), Vec::new());
         let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-        let exit = run(["superstep", "threads", &file], screen);
+        let exit = run(["superstep", "threads", &file], &[], screen);
         assert_eq!((exit, String::from_utf8(err).unwrap()), *is);
 
         let (mut out, mut err) = (Full(kind), Vec::new());

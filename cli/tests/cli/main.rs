@@ -10,6 +10,7 @@ mod canary;
 mod debugger;
 mod endings;
 mod errors;
+mod extension;
 mod hostile;
 mod keys;
 mod long;
@@ -45,7 +46,7 @@ fn said(file: &Path, look: Look, line: &str) -> Said {
         _ => word,
     });
     let words: Vec<String> = ["superstep".to_owned()].into_iter().chain(words).collect();
-    let exit = run(words, Screen { out: &mut out, err: &mut err, look });
+    let exit = run(words, &[], Screen { out: &mut out, err: &mut err, look });
     let text = |bytes| String::from_utf8(bytes).unwrap().replace(file.to_str().unwrap(), "FILE");
     Said { exit, out: text(out), err: text(err) }
 }

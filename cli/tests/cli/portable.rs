@@ -1,9 +1,7 @@
 //! Exports and imports.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -400,24 +398,4 @@ async fn an_invalid_import_is_an_error_and_nothing_is_written() {
         (Exit::No, "error: checkpoint row 3 is damaged: its checksum does not match\n")
     );
     fine(&file.path, "export FILE trouble");
-}
-
-/// A pipe from one to the other.
-#[tokio::test]
-async fn an_export_comes_through_the_standard_input() {
-    let file = written().await;
-    let to = file.folder.path().join("to.db");
-    let import = Command::new(env!("CARGO_BIN_EXE_superstep"))
-        .args(["import", to.to_str().unwrap(), "--json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut import = import.unwrap();
-    import.stdin.take().unwrap().write_all(fine(&file.path, "export FILE rust --json").as_bytes()).unwrap();
-    let told = String::from_utf8(import.wait_with_output().unwrap().stdout).unwrap();
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    let expected =
-        serde_json::json!({"imported": "rust", "checkpoints": 8, "redacted": false, "created": true});
-    assert_eq!(told, expected);
-    assert_eq!(fine(&to, "show FILE rust"), fine(&file.path, "show FILE rust"));
 }

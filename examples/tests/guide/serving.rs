@@ -21,6 +21,16 @@ async fn a_program_that_does_not_serve_continues() -> super::Result {
 }
 
 #[tokio::test]
+async fn a_program_allows_webhooks_in_its_network() -> super::Result {
+    let (essays, _) = stories();
+    let server = superstep::serve(&[&essays]).allow_webhook_host("hooks.internal:8080");
+    assert!(server.router().is_ok());
+    let server = superstep::serve(&[&essays]).allow_webhook_host("http://hooks.internal");
+    assert!(server.router().is_err_and(|error| error.to_string().contains("is not a host for webhooks")));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_program_listens_until_it_is_stopped() -> super::Result {
     let (essays, _) = stories();
     let stop = std::future::ready(());

@@ -14,6 +14,8 @@ mod network_model;
 #[cfg(target_os = "linux")]
 mod no_network;
 mod photo_critic;
+#[cfg(unix)]
+mod serve;
 mod tutor;
 
 use std::path::Path;

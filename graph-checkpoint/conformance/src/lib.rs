@@ -79,6 +79,7 @@ mod threads;
 mod values;
 mod verdict;
 mod watch;
+mod webhooks;
 
 pub use item::Item;
 pub use report::Report;

@@ -26,10 +26,10 @@ items! { "queue":
     only_graphs_of_the_worker_are_claimed "A worker gets runs of its graphs only, and nothing if there are none."
     an_abandoned_run_is_claimed_again "A run whose worker is gone is claimed again, with a greater attempt and a lost one more, before others of its thread."
     a_beat_extends_the_claim "A beat extends the claim of the attempt that has it, and tells of requests to cancel."
-    a_stale_attempt_changes_nothing "An attempt that is not the latest neither ends the run nor stores events."
+    a_stale_attempt_changes_nothing "An attempt that is not the latest neither ends the run nor stores events, and none stores events after the end."
     a_run_ends_once "An attempt ends its run once, with status, error and last event; the thread is busy until its last run has ended."
     a_run_that_is_given_back_goes_first "A run that is given back is pending, goes before others of its thread, and has lost no attempt."
-    a_rolled_back_run_is_deleted "The row of a run that was rolled back is gone, and its thread has the status that the worker gave."
+    a_rolled_back_run_is_deleted "The row of a run that was rolled back is gone, its thread has the status that the worker gave, and no attempt stores events."
     cancelling_ends_or_asks "A pending or abandoned run is cancelled at once, a running one is asked, and one that has ended stays as it is."
     a_started_run_is_rolled_back_by_a_worker "The rollback of a run that was started waits for the next worker."
     a_thread_gets_its_status_back "A thread whose only run is cancelled before its start has the status from before it."
@@ -60,6 +60,7 @@ pub(super) fn run(id: &str, of: &str) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 
@@ -71,22 +72,33 @@ fn claim_until(until_ms: u64) -> RunClaim {
     RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms }
 }
 
-const LATER: u64 = NOW + 1_000;
+pub(super) const LATER: u64 = NOW + 1_000;
 
 /// Claims the next run, until [`LATER`].
 async fn claim(rows: &dyn Records) -> Result<Option<RunRow>, Stop> {
     Ok(rows.claim_run(&claim_until(LATER), NOW).await?)
 }
 
-async fn claimed(rows: &dyn Records) -> Result<RunRow, Stop> {
+pub(super) async fn claimed(rows: &dyn Records) -> Result<RunRow, Stop> {
     claim(rows).await?.ok_or_else(|| failed("a claim", "a run", "none"))
+}
+
+/// Stores a run and claims it.
+pub(super) async fn started(rows: &dyn Records, id: &str, of: &str) -> Result<RunRow, Stop> {
+    create(rows, &[run(id, of)]).await?;
+    claimed(rows).await
+}
+
+/// Ends the first attempt of a run.
+pub(super) async fn finish(rows: &dyn Records, id: &str, ending: Ending) -> Verdict {
+    holds("the end of a run", rows.finish_run(id, 1, ending, None, NOW).await?)
 }
 
 async fn claimed_id(rows: &dyn Records) -> Result<Option<String>, Stop> {
     Ok(claim(rows).await?.map(|run| run.id))
 }
 
-async fn with_thread(b: &Bench<'_>, names: &[&str]) -> Result<Arc<dyn Records>, Stop> {
+pub(super) async fn with_thread(b: &Bench<'_>, names: &[&str]) -> Result<Arc<dyn Records>, Stop> {
     let rows = records(b)?;
     for name in names {
         rows.insert_thread(thread_row(name)).await?;
@@ -94,7 +106,7 @@ async fn with_thread(b: &Bench<'_>, names: &[&str]) -> Result<Arc<dyn Records>, 
     Ok(rows)
 }
 
-async fn create(rows: &dyn Records, runs: &[RunRow]) -> Verdict {
+pub(super) async fn create(rows: &dyn Records, runs: &[RunRow]) -> Verdict {
     for run in runs {
         is!(
             format!("the admission of {}", run.id),
@@ -118,7 +130,7 @@ fn ended(status: RunStatus, thread: ThreadStatus) -> Ending {
     Ending::Ended { status, thread, error: None }
 }
 
-fn success() -> Ending {
+pub(super) fn success() -> Ending {
     ended(RunStatus::Success, ThreadStatus::Idle)
 }
 
@@ -206,6 +218,7 @@ async fn runs_are_claimed_in_their_order(b: &Bench<'_>) -> Verdict {
     let older = RunRow { created_ms: 1, ..run("c", "t") };
     create(&*rows, &[run("d", "t"), older, run("a", "u"), run("b", "t")]).await?;
     let first = claimed(&*rows).await?;
+    equal("the time of its start", first.not_before_ms, NOW)?;
     equal("the first", (&*first.id, first.status, first.attempt), ("d", RunStatus::Running, 1))?;
     equal("its worker", (first.owner.as_deref(), first.until_ms), (Some("worker"), LATER))?;
     equal("as it is read", rows.run("d").await?.as_ref(), Some(&first))?;
@@ -284,7 +297,9 @@ async fn a_stale_attempt_changes_nothing(b: &Bench<'_>) -> Verdict {
     holds("an event of the second attempt is stored", own)?;
     equal("the row", rows.run("1").await?.as_ref(), Some(&second))?;
     equal("the thread", status(&*rows, "t").await?, ThreadStatus::Busy)?;
-    holds("the second attempt does", rows.finish_run("1", second.attempt, success(), None, LATER).await?)
+    holds("the second attempt does", rows.finish_run("1", second.attempt, success(), None, LATER).await?)?;
+    let late = rows.append_events(second.attempt, vec![event("t", 4, "1")]).await?;
+    holds("an event after the end is refused", !late)
 }
 
 async fn a_run_ends_once(b: &Bench<'_>) -> Verdict {
@@ -332,6 +347,7 @@ async fn a_rolled_back_run_is_deleted(b: &Bench<'_>) -> Verdict {
     holds("it ends", rows.finish_run("1", held.attempt, ending, None, NOW).await?)?;
     equal("the row", rows.run("1").await?, None)?;
     equal("the thread", status(&*rows, "t").await?, ThreadStatus::Interrupted)?;
+    holds("an event is refused", !rows.append_events(held.attempt, vec![event("t", 1, "1")]).await?)?;
     create(&*rows, &[run("1", "t")]).await
 }
 
@@ -386,17 +402,19 @@ async fn a_thread_gets_its_status_back(b: &Bench<'_>) -> Verdict {
 async fn only_ended_runs_are_deleted(b: &Bench<'_>) -> Verdict {
     let rows = with_thread(b, &["t"]).await?;
     create(&*rows, &[run("1", "t"), run("2", "t")]).await?;
-    rows.append_events(1, vec![event("t", 1, "1"), event("t", 2, "2")]).await?;
     holds("a pending one stays", !rows.delete_run("1").await?)?;
     let held = claimed(&*rows).await?;
+    rows.append_events(held.attempt, vec![event("t", 1, "1")]).await?;
     holds("a running one stays", !rows.delete_run("1").await?)?;
     rows.finish_run("1", held.attempt, success(), None, NOW).await?;
+    let other = claimed(&*rows).await?;
+    rows.append_events(other.attempt, vec![event("t", 2, "2")]).await?;
     holds("one that has ended goes", rows.delete_run("1").await?)?;
     holds("it goes once", !rows.delete_run("1").await?)?;
     let left: Vec<u64> =
         rows.events(&thread("t"), None, None, 9).await?.iter().map(|event| event.seq).collect();
     equal("the events", left, [2])?;
-    equal("the other run", run_status(&*rows, "2").await?, Some(RunStatus::Pending))
+    equal("the other run", run_status(&*rows, "2").await?, Some(RunStatus::Running))
 }
 
 async fn are_listed_newest_first(b: &Bench<'_>) -> Verdict {

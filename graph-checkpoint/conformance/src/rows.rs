@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use superstep_core::checkpoint::StoreError;
+use superstep_core::records::life::Ending;
 use superstep_core::records::{
     Column, CronRow, EventRow, Expiry, ExpiryStrategy, Order, Records, ThreadChange, ThreadQuery, ThreadRow,
     ThreadStatus,
@@ -13,7 +14,7 @@ use super::assistants::cron;
 use super::bench::Bench;
 use super::item::items;
 use super::material::{json, thread};
-use super::queue::run;
+use super::queue::{finish, run, started, success};
 use super::races::at_once;
 use super::verdict::{Stop, Verdict, equal, holds, is};
 
@@ -127,10 +128,10 @@ async fn a_thread_is_changed(b: &Bench<'_>) -> Verdict {
 /// Stores a thread with a run, a schedule and an event.
 async fn full(rows: &dyn Records, name: &str) -> Verdict {
     rows.insert_thread(thread_row(name)).await?;
-    rows.create_run(run(&format!("run of {name}"), name)).await?;
+    let run = started(rows, &format!("run of {name}"), name).await?;
     rows.put_cron(CronRow { thread: Some(thread(name)), ..cron(&format!("cron of {name}")) }).await?;
-    rows.append_events(1, vec![event(name, 1, "run")]).await?;
-    Ok(rows.expire_events(&thread(name), "run", NOW).await?)
+    rows.append_events(run.attempt, vec![event(name, 1, &run.id)]).await?;
+    Ok(rows.expire_events(&thread(name), &run.id, NOW).await?)
 }
 
 async fn is_gone(rows: &dyn Records, name: &str) -> Verdict {
@@ -338,6 +339,7 @@ async fn numbers_of_events_are_never_reused(b: &Bench<'_>) -> Verdict {
     equal("after a release", reserve(5).await?, 13)?;
     rows.release_events(&t, 4, 11).await?;
     equal("after a release that is too late", reserve(2).await?, 18)?;
+    started(&*rows, "r", "t").await?;
     rows.append_events(1, vec![event("t", 19, "r")]).await?;
     rows.release_events(&t, 18, 20).await?;
     equal("after a release of a number in use", reserve(1).await?, 20)?;
@@ -365,8 +367,13 @@ async fn events_come_in_order(b: &Bench<'_>) -> Verdict {
     for name in ["t", "u"] {
         rows.insert_thread(thread_row(name)).await?;
     }
-    let all = vec![event("t", 3, "r"), event("t", 1, "r"), event("u", 2, "r"), event("t", 9, "s")];
-    rows.append_events(1, all).await?;
+    started(&*rows, "u", "u").await?;
+    rows.append_events(1, vec![event("u", 2, "u")]).await?;
+    started(&*rows, "s", "t").await?;
+    rows.append_events(1, vec![event("t", 9, "s")]).await?;
+    finish(&*rows, "s", success()).await?;
+    started(&*rows, "r", "t").await?;
+    rows.append_events(1, vec![event("t", 3, "r"), event("t", 1, "r")]).await?;
     rows.append_events(1, vec![event("t", 4, "r")]).await?;
     let t = thread("t");
     let [one, three, four] = [1, 3, 4].map(|seq| event("t", seq, "r"));
@@ -390,7 +397,13 @@ async fn events_expire_by_run(b: &Bench<'_>) -> Verdict {
     let rows = records(b)?;
     rows.insert_thread(thread_row("t")).await?;
     let t = thread("t");
-    rows.append_events(1, (1..=6).map(|seq| event("t", seq, ["r", "s"][seq as usize % 2])).collect()).await?;
+    for (id, numbers, ending) in
+        [("r", [2, 4, 6], Ending::RolledBack { thread: ThreadStatus::Idle }), ("s", [1, 3, 5], success())]
+    {
+        started(&*rows, id, "t").await?;
+        rows.append_events(1, numbers.map(|seq| event("t", seq, id)).into()).await?;
+        finish(&*rows, id, ending).await?;
+    }
     rows.expire_events(&t, "r", NOW + 9).await?;
     rows.expire_events(&t, "s", NOW + 10).await?;
     rows.expire_events(&t, "s", NOW + 11).await?;

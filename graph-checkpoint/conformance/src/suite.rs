@@ -17,11 +17,11 @@ use super::verdict::{Verdict, failed, unopened};
 use super::{
     asks, assistants, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads,
     history, inputs, leases, lineage, load, names, outrun, queue, races, refusals, results, rows, sharing,
-    steps, subgraphs, threads, values, watch,
+    steps, subgraphs, threads, values, watch, webhooks,
 };
 
 /// The groups in the order in which they run: basic behaviour comes first.
-const GROUPS: [&[Item]; 31] = [
+const GROUPS: [&[Item]; 32] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
@@ -52,6 +52,7 @@ const GROUPS: [&[Item]; 31] = [
     watch::ITEMS,
     rows::ITEMS,
     queue::ITEMS,
+    webhooks::ITEMS,
     assistants::ITEMS,
 ];
 

@@ -21,7 +21,10 @@ pub use blame::{Author, Blame, Overwritten, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
 pub use grep::{Match, MatchPlace, Part, grep};
 pub use insert::InsertError;
-pub use layout::{Drawing, DrawnEdge, DrawnNode, INNER_MARGIN, INNER_TOP, Sketch, SketchNode, layout};
+pub use layout::{
+    Activity, Drawing, DrawnEdge, DrawnNode, INNER_MARGIN, INNER_TOP, Sketch, SketchNode, Stretch, StripSpan,
+    layout, strip,
+};
 pub use lineage::{Row, lanes, parting};
 pub use path::{Path, PathError, Segment};
 pub use walk::{Walk, Written};

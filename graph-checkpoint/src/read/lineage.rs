@@ -12,26 +12,42 @@ use crate::history::decode::Outlines;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::reader::{Names, name};
 
-/// Returns all checkpoints that descend from the first one of a thread, newest first.
-pub(crate) fn lineage(connection: &Connection, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+/// Returns all checkpoints that descend from the first one of a thread, newest first. The rows of those that are `known`,
+/// which an earlier call returned, are not read again.
+pub(crate) fn lineage(
+    connection: &Connection,
+    thread: &ThreadId,
+    known: &[Summary],
+) -> Result<Vec<Summary>, StoreError> {
     let Some(thread) = ThreadRow::find(connection, thread)? else {
         return Ok(Vec::new());
     };
-    let mut tree = members(connection, &thread)?.into_iter().rev();
-    let Some(newest) = tree.next() else { return Ok(Vec::new()) };
-    let mut names = Names::from([(thread.id, thread.name)]);
-    let mut ids: HashMap<i64, CheckpointId> = HashMap::new();
-    let mut outlines = Outlines::default();
-    let mut found: Vec<(Option<i64>, Summary)> = Vec::new();
-    CheckpointRow::descend(connection, newest, |row, manifest| {
-        let name = name(connection, &mut names, row.thread)?;
-        ids.insert(row.seq, row.id);
-        found.push((row.parent, row.summary(outlines.of(manifest)?, None, name)?));
-        Ok(tree.next())
-    })?;
-    let linked = found.into_iter().map(|(parent, summary)| {
-        let parent = parent.and_then(|parent| ids.get(&parent).copied());
-        Summary { parent, ..summary }
+    let members = members(connection, &thread)?;
+    let known = known.iter().map(|summary| (summary.seq.0.cast_signed(), summary));
+    let mut known: HashMap<i64, &Summary> = known.collect();
+    // Where a checkpoint was deleted, another one may have lost its past.
+    if !known.keys().all(|seq| members.binary_search(seq).is_ok()) {
+        known.clear();
+    }
+    let mut unread = members.iter().rev().copied().filter(|seq| !known.contains_key(seq));
+    let mut ids: HashMap<i64, CheckpointId> = known.iter().map(|(seq, summary)| (*seq, summary.id)).collect();
+    let mut found: HashMap<i64, (Option<i64>, Summary)> = HashMap::new();
+    if let Some(newest) = unread.next() {
+        let mut names = Names::from([(thread.id, thread.name)]);
+        let mut outlines = Outlines::default();
+        CheckpointRow::descend(connection, newest, |row, manifest| {
+            let name = name(connection, &mut names, row.thread)?;
+            ids.insert(row.seq, row.id);
+            found.insert(row.seq, (row.parent, row.summary(outlines.of(manifest)?, None, name)?));
+            Ok(unread.next())
+        })?;
+    }
+    let linked = members.iter().rev().filter_map(|seq| match found.remove(seq) {
+        Some((parent, summary)) => {
+            let parent = parent.and_then(|parent| ids.get(&parent).copied());
+            Some(Summary { parent, ..summary })
+        }
+        None => known.get(seq).map(|known| (*known).clone()),
     });
     Ok(linked.collect())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::checkpoint::{At, GraphDescription, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Json, Schema};
 use uuid::Uuid;
@@ -47,6 +47,40 @@ pub(crate) fn topology(
     let topology = CheckpointRow::visit(connection, place.seq, |row, _| Ok(row.topology))?;
     let text = described::topology_text(connection, Key::Row(topology))?;
     text.ok_or_else(|| corrupt("the topologies", "one is missing")).map(Some)
+}
+
+/// Returns the graphs of all threads, by name, as their latest readable checkpoints have them; without those of subgraphs.
+pub(crate) fn graphs(connection: &Connection) -> Result<Vec<GraphDescription>, StoreError> {
+    let mut heads: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for row in ThreadRow::readable(connection)?.into_iter().filter(|row| !row.name.is_below()) {
+        heads.entry(row.graph).or_default().push(row.head);
+    }
+    let mut graphs = Vec::new();
+    for (name, mut heads) in heads {
+        heads.sort_unstable_by(|one, other| other.cmp(one));
+        for head in heads {
+            match graph(connection, &name, head) {
+                Err(StoreError::Corrupt { .. } | StoreError::TooLarge { .. }) => {}
+                found => {
+                    graphs.push(found?);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(graphs)
+}
+
+/// Returns a graph as a checkpoint has it.
+fn graph(connection: &Connection, name: &str, seq: i64) -> Result<GraphDescription, StoreError> {
+    let described = |row: CheckpointRow, _: &str| Ok((row.schema, row.topology));
+    let (schema, topology) = CheckpointRow::visit(connection, seq, described)?;
+    let missing = || corrupt(format_args!("the description of graph {name:?}"), "it is missing");
+    let (_, _, schema) = described::schema(connection, Key::Row(schema))?.ok_or_else(missing)?;
+    let key = Key::Row(topology);
+    let (_, topology_fingerprint) = described::topology(connection, key)?.ok_or_else(missing)?;
+    let topology = described::topology_text(connection, key)?.ok_or_else(missing)?;
+    Ok(GraphDescription { name: name.to_owned(), schema, topology, topology_fingerprint })
 }
 
 /// Returns the schemas of all states in the file.

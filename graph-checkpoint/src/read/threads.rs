@@ -44,6 +44,14 @@ pub struct ThreadList {
     pub damaged: Vec<(Option<ThreadId>, StoreError)>,
 }
 
+impl ThreadList {
+    /// Creates a list, for readers of one's own.
+    #[must_use]
+    pub fn new(threads: Vec<ThreadSummary>, damaged: Vec<(Option<ThreadId>, StoreError)>) -> Self {
+        Self { threads, damaged }
+    }
+}
+
 /// Returns all threads, with the damaged ones listed separately.
 pub(crate) fn list(connection: &Connection) -> Result<ThreadList, StoreError> {
     let mut names = Names::new();

@@ -58,11 +58,14 @@ CREATE TABLE server_run(
 CREATE TABLE server_queue(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, graph TEXT NOT NULL, status TEXT NOT NULL,
     not_before INTEGER NOT NULL, until INTEGER NOT NULL, attempt INTEGER NOT NULL, lost INTEGER NOT NULL,
-    updated INTEGER NOT NULL, owner TEXT, cancel TEXT, text TEXT NOT NULL, sum INTEGER NOT NULL
+    updated INTEGER NOT NULL, owner TEXT, cancel TEXT, next_call INTEGER, calls INTEGER NOT NULL,
+    text TEXT NOT NULL, sum INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX server_queue_thread ON server_queue(thread, status, id);
 CREATE INDEX server_queue_active ON server_queue(id, thread, graph, status, not_before, until, attempt)
     WHERE status IN ('pending', 'running');
+CREATE INDEX server_queue_call ON server_queue(next_call, id)
+    WHERE next_call NOT NULL AND status NOT IN ('pending', 'running');
 CREATE TABLE server_assistant(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, version INTEGER NOT NULL, current INTEGER NOT NULL,
     text TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE(name, version)
@@ -87,7 +90,8 @@ CREATE TEMP VIEW server_thread AS SELECT 0 AS id, '' AS name, NULL AS graph, '' 
 CREATE TEMP VIEW server_tag AS SELECT x'' AS digest, 0 AS thread WHERE 0;
 CREATE TEMP VIEW server_run AS SELECT 0 AS id, '' AS name, 0 AS thread, '' AS text, 0 AS sum WHERE 0;
 CREATE TEMP VIEW server_queue AS SELECT 0 AS id, 0 AS thread, '' AS graph, '' AS status, 0 AS not_before, 0 AS until,
-    0 AS attempt, 0 AS lost, 0 AS updated, NULL AS owner, NULL AS cancel, '' AS text, 0 AS sum WHERE 0;
+    0 AS attempt, 0 AS lost, 0 AS updated, NULL AS owner, NULL AS cancel, NULL AS next_call, 0 AS calls,
+    '' AS text, 0 AS sum WHERE 0;
 CREATE TEMP VIEW server_assistant AS SELECT 0 AS id, '' AS name, 0 AS version, 0 AS current, '' AS text, 0 AS sum
     WHERE 0;
 CREATE TEMP VIEW server_cron AS SELECT 0 AS id, '' AS name, NULL AS thread, '' AS text, 0 AS sum WHERE 0;

@@ -7,8 +7,9 @@ use rusqlite::OptionalExtension;
 use rusqlite::types::Value;
 use serde_json::Value as Document;
 use superstep_core::checkpoint::StoreError;
+use superstep_core::id::NodeName;
 use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Decision, Ending, RunChange};
-use superstep_core::records::{CancelAction, Found, Multitask, RunClaim, RunQuery, RunRow, RunStatus};
+use superstep_core::records::{Calls, CancelAction, Found, Multitask, RunClaim, RunQuery, RunRow, RunStatus};
 use superstep_core::state::Json;
 
 use super::table::{Stored, Table, encode, optional, stored, text, values};
@@ -32,6 +33,8 @@ pub(super) const QUEUE: Table = Table {
         "updated",
         "owner",
         "cancel",
+        "next_call",
+        "calls",
     ],
     thread: Some(0),
 };
@@ -56,6 +59,12 @@ const NEXT: &str = "SELECT q.id FROM server_queue q WHERE q.status IN ('pending'
     )
     ORDER BY q.id LIMIT 1";
 
+/// The number of the run whose webhook is called next. The parameters are the time and the names of the graphs.
+const NEXT_CALL: &str = "SELECT id FROM server_queue
+    WHERE status NOT IN ('pending', 'running') AND next_call <= ?1
+    AND graph IN (SELECT value FROM json_each(?2))
+    ORDER BY next_call, id LIMIT 1";
+
 /// A run with the numbers of its rows.
 struct Held {
     id: i64,
@@ -75,9 +84,14 @@ impl Held {
         let run = RUNS.find(connection, "id = ?", [queue.id])?.ok_or_else(missing)?;
         let run: RunRow = run.decode()?;
         let error: Option<Json> = queue.decode()?;
+        let calls = match queue.optional_int(10) {
+            Some(_) => Some(Calls { next_ms: queue.count(10)?, started: small(queue.count(11)?) }),
+            None => None,
+        };
         let cancel = queue.optional_text(9).map(|_| queue.named(9, CancelAction::from_name)).transpose()?;
         let run = RunRow {
             status: queue.named(2, RunStatus::from_name)?,
+            not_before_ms: queue.count(3)?,
             until_ms: queue.count(4)?,
             attempt: small(queue.count(5)?),
             lost: small(queue.count(6)?),
@@ -85,6 +99,7 @@ impl Held {
             owner: queue.optional_text(8).map(str::to_owned),
             cancel,
             error,
+            calls,
             ..run
         };
         Ok(Self { id: queue.id, thread: queue.int(0)?, run })
@@ -120,6 +135,8 @@ impl Held {
             stored(run.updated_ms),
             optional(run.owner.as_deref()),
             optional(run.cancel.map(CancelAction::as_str)),
+            run.calls.map_or(Value::Null, |calls| stored(calls.next_ms)),
+            stored(run.calls.map_or(0, |calls| calls.started.into())),
         ];
         QUEUE.put(connection, *id, plain, &error)
     }
@@ -231,24 +248,65 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Found<Ru
     Ok(Found { rows, total })
 }
 
+/// Returns the run that a statement about the time and the graphs selects.
+fn next(
+    connection: &Connection,
+    statement: &str,
+    graphs: &[NodeName],
+    now_ms: u64,
+) -> Result<Option<Held>, StoreError> {
+    let graphs: Vec<Document> = graphs.iter().map(|graph| graph.as_str().into()).collect();
+    let given = [stored(now_ms), Value::Text(Document::from(graphs).to_string())];
+    let next = connection
+        .prepare_cached(statement)
+        .and_then(|mut next| next.query_row(values(&given), |row| row.get::<_, i64>(0)).optional())
+        .map_err(sqlite)?;
+    let queue = next.map(|id| QUEUE.find(connection, "id = ?", [id])).transpose()?.flatten();
+    queue.map(|queue| Held::of(connection, &queue)).transpose()
+}
+
 pub(super) fn claim(
     connection: &Connection,
     claim: &RunClaim,
     now_ms: u64,
 ) -> Result<Option<RunRow>, StoreError> {
-    let graphs: Vec<Document> = claim.graphs.iter().map(|graph| graph.as_str().into()).collect();
-    let given = [stored(now_ms), Value::Text(Document::from(graphs).to_string())];
-    let next = connection
-        .prepare_cached(NEXT)
-        .and_then(|mut next| next.query_row(values(&given), |row| row.get::<_, i64>(0)).optional())
-        .map_err(sqlite)?;
-    let Some(queue) = next.map(|id| QUEUE.find(connection, "id = ?", [id])).transpose()?.flatten() else {
-        return Ok(None);
-    };
-    let held = Held::of(connection, &queue)?;
+    let Some(held) = next(connection, NEXT, &claim.graphs, now_ms)? else { return Ok(None) };
     let claimed = Held { run: life::claim(held.run, claim, now_ms), ..held };
     claimed.store_state(connection)?;
     Ok(Some(claimed.run))
+}
+
+/// Returns `true` if [`claim_call`] has something to claim.
+pub(super) fn is_call_due(
+    connection: &Connection,
+    graphs: &[NodeName],
+    now_ms: u64,
+) -> Result<bool, StoreError> {
+    Ok(next(connection, NEXT_CALL, graphs, now_ms)?.is_some())
+}
+
+pub(super) fn claim_call(
+    connection: &Connection,
+    graphs: &[NodeName],
+    until_ms: u64,
+    now_ms: u64,
+) -> Result<Option<RunRow>, StoreError> {
+    let Some(held) = next(connection, NEXT_CALL, graphs, now_ms)? else { return Ok(None) };
+    let claimed = Held { run: life::claim_call(held.run, until_ms), ..held };
+    claimed.store_state(connection)?;
+    Ok(Some(claimed.run))
+}
+
+pub(super) fn finish_call(
+    connection: &Connection,
+    run: &str,
+    call: u32,
+    next_ms: Option<u64>,
+) -> Result<bool, StoreError> {
+    let Some(held) = Held::find(connection, run)? else { return Ok(false) };
+    let Some(run) = life::finish_call(&held.run, call, next_ms) else { return Ok(false) };
+    Held { run, ..held }.store_state(connection)?;
+    Ok(true)
 }
 
 pub(super) fn beat(
@@ -279,10 +337,11 @@ fn decide<T>(
     carry_out(connection, &[held], thread, decision, now_ms)
 }
 
-/// Returns the number of attempts of a run; `None` if there is no such run.
-pub(super) fn attempt(connection: &Connection, run: &str) -> Result<Option<u32>, StoreError> {
-    let queue = QUEUE.find(connection, OF_NAME, [run])?;
-    queue.map(|queue| queue.count(5).map(small)).transpose()
+/// Returns `true` if this attempt [holds](life::is_held) the run, without reading the request of the run.
+pub(super) fn is_held(connection: &Connection, run: &str, attempt: u32) -> Result<bool, StoreError> {
+    let Some(queue) = QUEUE.find(connection, OF_NAME, [run])? else { return Ok(false) };
+    let status = queue.named(2, RunStatus::from_name)?;
+    Ok(status == RunStatus::Running && small(queue.count(5)?) == attempt)
 }
 
 pub(super) fn finish(

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use superstep_core::checkpoint::StoreError;
-use superstep_core::id::ThreadId;
+use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
     AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Records, RunClaim,
@@ -12,30 +12,66 @@ use superstep_core::records::{
 use super::threads::Held as Thread;
 use super::{assistants, delete_thread, events, runs, search, threads};
 use crate::connection::Connection;
+use crate::read_only::ReadOnlySaver;
 use crate::saver::SqliteSaver;
 
 /// The rows in a saver's file. Its writer writes them together with other requests, and as durably.
 pub(crate) struct SqliteRecords {
-    saver: SqliteSaver,
+    source: Source,
+}
+
+enum Source {
+    Saver(SqliteSaver),
+    Reader(ReadOnlySaver),
 }
 
 impl SqliteRecords {
     pub(crate) fn new(saver: SqliteSaver) -> Self {
-        Self { saver }
+        Self { source: Source::Saver(saver) }
+    }
+
+    /// Returns the rows for a saver that only reads.
+    pub(crate) fn of_reader(saver: ReadOnlySaver) -> Self {
+        Self { source: Source::Reader(saver) }
+    }
+
+    fn check_events(&self, events: &[EventRow]) -> Result<(), StoreError> {
+        match &self.source {
+            Source::Saver(saver) => events::check(saver.limits(), events),
+            Source::Reader(saver) => Err(saver.refused()),
+        }
     }
 
     async fn write<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.saver.request(move |turn| work(&turn.cache.connection)).await
+        match &self.source {
+            Source::Saver(saver) => saver.request(move |turn| work(&turn.cache.connection)).await,
+            Source::Reader(saver) => Err(saver.refused()),
+        }
     }
 
+    /// Writes rows that only matter to the processes that run.
+    async fn write_unsynced<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.source {
+            Source::Saver(saver) => saver.request_unsynced(move |turn| work(&turn.cache.connection)).await,
+            Source::Reader(saver) => Err(saver.refused()),
+        }
+    }
+
+    /// Reads rows. Every write of a row has a waiting caller, so nothing needs to be written first.
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.saver.query(work).await
+        match &self.source {
+            Source::Saver(saver) => saver.query_stored(work).await,
+            Source::Reader(saver) => saver.query(work).await,
+        }
     }
 }
 
@@ -90,12 +126,12 @@ impl Records for SqliteRecords {
 
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError> {
         let claim = claim.clone();
-        self.write(move |connection| runs::claim(connection, &claim, now_ms)).await
+        self.write_unsynced(move |connection| runs::claim(connection, &claim, now_ms)).await
     }
 
     async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
         let run = run.to_owned();
-        self.write(move |connection| runs::beat(connection, &run, attempt, until_ms)).await
+        self.write_unsynced(move |connection| runs::beat(connection, &run, attempt, until_ms)).await
     }
 
     async fn finish_run(
@@ -107,7 +143,7 @@ impl Records for SqliteRecords {
         now_ms: u64,
     ) -> Result<bool, StoreError> {
         let run = run.to_owned();
-        events::check(self.saver.limits(), last.as_slice())?;
+        self.check_events(last.as_slice())?;
         let finish = move |connection: &Connection| {
             let is_finished = runs::finish(connection, &run, attempt, ending.clone(), now_ms)?;
             if is_finished {
@@ -131,6 +167,27 @@ impl Records for SqliteRecords {
     async fn delete_run(&self, run: &str) -> Result<bool, StoreError> {
         let run = run.to_owned();
         self.write(move |connection| runs::delete(connection, &run)).await
+    }
+
+    async fn claim_call(
+        &self,
+        graphs: &[NodeName],
+        until_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<RunRow>, StoreError> {
+        let graphs = graphs.to_vec();
+        let asked = graphs.clone();
+        match self.read(move |connection| runs::is_call_due(connection, &asked, now_ms)).await? {
+            true => {
+                self.write(move |connection| runs::claim_call(connection, &graphs, until_ms, now_ms)).await
+            }
+            false => Ok(None),
+        }
+    }
+
+    async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |connection| runs::finish_call(connection, &run, call, next_ms)).await
     }
 
     async fn put_assistant(&self, assistant: AssistantRow) -> Result<(AssistantRow, bool), StoreError> {
@@ -193,19 +250,23 @@ impl Records for SqliteRecords {
 
     async fn reserve_events(&self, thread: &ThreadId, count: u64) -> Result<u64, StoreError> {
         let thread = thread.clone();
-        self.write(move |connection| events::reserve(connection, &thread, count)).await
+        self.write_unsynced(move |connection| events::reserve(connection, &thread, count)).await
     }
 
     async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError> {
         let thread = thread.clone();
-        self.write(move |connection| events::release(connection, &thread, next, reserved_to)).await
+        self.write_unsynced(move |connection| events::release(connection, &thread, next, reserved_to)).await
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
-        events::check(self.saver.limits(), &events)?;
+        self.check_events(&events)?;
         let append = move |connection: &Connection| {
+            for of_thread in events.chunk_by(|one, next| one.thread == next.thread) {
+                let thread = &of_thread[0].thread;
+                threads::id_of(connection, thread)?.ok_or_else(|| StoreError::NoThread(thread.clone()))?;
+            }
             for of_run in events.chunk_by(|one, next| one.run == next.run) {
-                if runs::attempt(connection, &of_run[0].run)?.is_some_and(|begun| begun > attempt) {
+                if !runs::is_held(connection, &of_run[0].run, attempt)? {
                     return Ok(false);
                 }
             }
@@ -227,7 +288,7 @@ impl Records for SqliteRecords {
 
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError> {
         let (thread, run) = (thread.clone(), run.to_owned());
-        self.write(move |connection| events::expire(connection, &thread, &run, at_ms)).await
+        self.write_unsynced(move |connection| events::expire(connection, &thread, &run, at_ms)).await
     }
 
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {

@@ -134,7 +134,8 @@ pub(super) fn delete(connection: &Connection, id: i64) -> Result<(), StoreError>
     TABLE.delete(connection, id)
 }
 
-/// Returns the threads whose time has come and that are not busy, up to `limit`, the oldest first.
+/// Returns the threads whose time has come, that are not busy, and whose webhooks were called, up to `limit`, the oldest
+/// first.
 pub(super) fn expired(
     connection: &Connection,
     now_ms: u64,
@@ -142,7 +143,9 @@ pub(super) fn expired(
 ) -> Result<Vec<ThreadRow>, StoreError> {
     let mut expired = Vec::new();
     let values = [stored(now_ms), stored(limit as u64)];
-    let rest = "WHERE expires <= ? AND status <> 'busy' ORDER BY expires, name LIMIT ?";
+    let rest = "WHERE expires <= ? AND status <> 'busy'
+        AND NOT EXISTS (SELECT 1 FROM server_queue q WHERE q.thread = server_thread.id AND q.next_call NOT NULL)
+        ORDER BY expires, name LIMIT ?";
     TABLE.each(connection, rest, values, |_, found| {
         expired.push(Held::of(&found?)?.row);
         Ok(())

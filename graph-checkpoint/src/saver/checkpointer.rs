@@ -31,7 +31,7 @@ impl Checkpointer for SqliteSaver {
 
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         let name = thread.clone();
-        self.query(move |connection| reader::load(connection, &name, &at, known)).await
+        self.query(Some(thread), move |connection| reader::load(connection, &name, &at, known)).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -114,7 +114,7 @@ impl Checkpointer for SqliteSaver {
                 let due = move |connection: &Connection| {
                     ask::open(connection, &name, ask::Open::Due(latest(now_ms)))
                 };
-                if self.query(due).await?.is_empty() {
+                if self.query(None, due).await?.is_empty() {
                     return Ok(Answered::Expired(Vec::new()));
                 }
                 let expire = move |turn: &mut Turn<'_>| turn.cache.expire(&graph, thread.as_ref(), now_ms);
@@ -132,7 +132,11 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
-        self.query(move |connection| checkpoint_reader::scan(connection, &scan)).await
+        let thread = match &scan {
+            Scan::History(past) | Scan::Steps(past) => Some(past.thread.clone()),
+            _ => None,
+        };
+        self.query(thread.as_ref(), move |connection| checkpoint_reader::scan(connection, &scan)).await
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
@@ -158,7 +162,7 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
-        self.request(move |turn| turn.lease(&request)).await
+        self.request_unsynced(move |turn| turn.lease(&request)).await
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {

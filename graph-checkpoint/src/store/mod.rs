@@ -1,7 +1,8 @@
 //! The SQLite store: values that outlive threads, in the checkpoint file or in a separate file.
 
 mod sqlite_store;
-mod table;
+pub(crate) mod table;
 
 pub use sqlite_store::SqliteStore;
+pub(crate) use sqlite_store::of_file;
 pub(crate) use table::check;

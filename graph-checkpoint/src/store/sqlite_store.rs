@@ -204,7 +204,7 @@ pub(super) fn failed(error: rusqlite::Error) -> AccessError {
     of_file(sqlite(error))
 }
 
-fn of_file(error: StoreError) -> AccessError {
+pub(crate) fn of_file(error: StoreError) -> AccessError {
     match error {
         StoreError::Corrupt { place, reason } => AccessError::Damaged { place, reason },
         StoreError::Io(error) => AccessError::Failed(error),

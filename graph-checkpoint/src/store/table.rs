@@ -64,13 +64,18 @@ fn entry(row: &Row<'_>) -> Result<Entry, AccessError> {
     })
 }
 
+/// Returns `true` if the file has a store.
+pub(crate) fn is_there(connection: &Connection) -> Result<bool, rusqlite::Error> {
+    let there = "SELECT count(*) FROM sqlite_schema WHERE name = 'item'";
+    connection.query_row(there, [], |row| row.get::<_, i64>(0)).map(|found| found > 0)
+}
+
 /// Reads every entry of a file that has a store: `visit` receives the row's id and its problem, if it has one.
 pub(crate) fn check(
     connection: &Connection,
     mut visit: impl FnMut(i64, Option<AccessError>),
 ) -> Result<(), AccessError> {
-    let there = "SELECT count(*) FROM sqlite_schema WHERE name = 'item'";
-    if connection.query_row(there, [], |row| row.get::<_, i64>(0)).map_err(failed)? == 0 {
+    if !is_there(connection).map_err(failed)? {
         return Ok(());
     }
     let sql = format!("SELECT {COLUMNS}, id FROM item ORDER BY id");
@@ -82,7 +87,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-pub(super) fn get(
+pub(crate) fn get(
     connection: &Connection,
     path: &str,
     key: &str,
@@ -163,7 +168,7 @@ fn end_of(path: &str) -> Option<String> {
     path.strip_suffix('/').map(|path| format!("{path}0"))
 }
 
-pub(super) fn search(connection: &Connection, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
+pub(crate) fn search(connection: &Connection, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
     let path = search.namespace().path();
     // A quoted word is never an operator of the index's query language.
     let words = search.wanted_words().map(|words| {
@@ -195,7 +200,7 @@ pub(super) fn search(connection: &Connection, search: &Search, now: u64) -> Resu
     failure.map_or(Ok(page), Err)
 }
 
-pub(super) fn namespaces(
+pub(crate) fn namespaces(
     connection: &Connection,
     path: &str,
     now: u64,

@@ -40,6 +40,8 @@ pub(crate) struct WriteCache {
     pub(crate) undone: u64,
     /// The number of times that commits by other connections were detected.
     seen: u64,
+    /// `false` while commits do not wait for the disk, although the options say so.
+    is_synced: bool,
     schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
     topologies: HashMap<Fingerprint, i64>,
     pub(crate) changes: String,
@@ -128,6 +130,7 @@ impl WriteCache {
             newest: None,
             version: -1,
             undone: 0,
+            is_synced: true,
             seen: 0,
             schemas: HashMap::new(),
             topologies: HashMap::new(),
@@ -135,6 +138,16 @@ impl WriteCache {
             fields: String::new(),
             manifest: String::new(),
         }
+    }
+
+    /// Sets if the next commits wait for the disk. Between transactions only.
+    pub(crate) fn sync_commits(&mut self, is_synced: bool) -> Result<(), StoreError> {
+        if self.is_synced != is_synced {
+            let synchronous = if is_synced { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", synchronous).map_err(sqlite)?;
+            self.is_synced = is_synced;
+        }
+        Ok(())
     }
 
     /// Returns the number of changes that the connection has made. A request that does not increase it has written

@@ -16,8 +16,6 @@ pub(crate) struct JobQueue<J> {
 
 struct Inner<J> {
     jobs: Vec<J>,
-    /// The number of jobs without a waiting caller that are not settled yet.
-    unsettled: usize,
     closed: bool,
     /// `true` if the thread sleeps and was not woken yet. Waking a thread that does not sleep is a system call, too.
     asleep: bool,
@@ -25,7 +23,7 @@ struct Inner<J> {
 
 impl<J> JobQueue<J> {
     pub(crate) fn new() -> Self {
-        let inner = Inner { jobs: Vec::new(), unsettled: 0, closed: false, asleep: false };
+        let inner = Inner { jobs: Vec::new(), closed: false, asleep: false };
         Self { inner: Mutex::new(inner), wake: Condvar::new() }
     }
 
@@ -33,17 +31,9 @@ impl<J> JobQueue<J> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job with a waiting caller.
+    /// Adds a job.
     pub(crate) fn push(&self, job: J) {
         let mut inner = self.inner();
-        inner.jobs.push(job);
-        self.wake(inner);
-    }
-
-    /// Adds a job without a waiting caller. It is unsettled until [`settled`](Self::settled) counts it.
-    pub(crate) fn push_unwaited(&self, job: J) {
-        let mut inner = self.inner();
-        inner.unsettled += 1;
         inner.jobs.push(job);
         self.wake(inner);
     }
@@ -70,11 +60,6 @@ impl<J> JobQueue<J> {
         }
     }
 
-    /// Returns `true` if a job without a waiting caller is not settled yet.
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.inner().unsettled > 0
-    }
-
     /// Closes the queue: no more jobs are added.
     pub(crate) fn close(&self) {
         let mut inner = self.inner();
@@ -91,12 +76,6 @@ impl<J> JobQueue<J> {
         let mut inner = self.inner();
         jobs.append(&mut inner.jobs);
         inner.jobs = jobs;
-    }
-
-    pub(crate) fn settled(&self, count: usize) {
-        if count > 0 {
-            self.inner().unsettled -= count;
-        }
     }
 
     /// Waits for jobs; returns `false` if there are none and the queue is closed.

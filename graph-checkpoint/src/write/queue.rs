@@ -1,8 +1,9 @@
 //! The queue of requests to the writer.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use superstep_core::checkpoint::{Checkpoint, LeaseRecord, Recorded, Source, StoreError, TaskResult};
 use superstep_core::id::{CheckpointId, ThreadId};
 use tokio::sync::oneshot;
@@ -28,6 +29,9 @@ pub(crate) enum Kind {
     Outcome,
     /// A request to make everything on the thread as durable as the options promise.
     Flush(ThreadId),
+    /// A request about the processes that work on the file. A power failure may undo it: it ends those processes, too,
+    /// and every later commit makes it durable.
+    Unsynced,
     /// A deletion or an import, which read many rows.
     Long,
     /// Any other request.
@@ -187,16 +191,65 @@ impl Job {
 /// The requests to the writer, and the duration of recent writes.
 pub(crate) struct Queue {
     waiting: JobQueue<Job>,
+    unsettled: Mutex<Unsettled>,
     pub(crate) timing: CommitTiming,
+}
+
+/// The requests without a waiting caller that are not written yet.
+#[derive(Default)]
+struct Unsettled {
+    /// The number of results, by thread.
+    results: HashMap<ThreadId, usize>,
+    /// The number of other requests, of any thread.
+    others: usize,
 }
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self { waiting: JobQueue::new(), timing: CommitTiming::default() }
+        Self { waiting: JobQueue::new(), unsettled: Mutex::default(), timing: CommitTiming::default() }
     }
 
     pub(crate) fn push(&self, job: Job) {
-        if job.is_waited_for { self.waiting.push(job) } else { self.waiting.push_unwaited(job) }
+        if job.is_waited_for {
+            return self.waiting.push(job);
+        }
+        let mut unsettled = self.unsettled();
+        match &job.kind {
+            Kind::Result { thread, .. } => *unsettled.results.entry(thread.clone()).or_default() += 1,
+            _ => unsettled.others += 1,
+        }
+        drop(unsettled);
+        self.waiting.push(job);
+    }
+
+    /// Records that requests are written, or have failed.
+    pub(crate) fn settled(&self, jobs: &[Job]) {
+        let mut unsettled = self.unsettled();
+        for job in jobs.iter().filter(|job| !job.is_waited_for) {
+            match &job.kind {
+                Kind::Result { thread, .. } => {
+                    if let Some(left) = unsettled.results.get_mut(thread) {
+                        *left -= 1;
+                        if *left == 0 {
+                            unsettled.results.remove(thread);
+                        }
+                    }
+                }
+                _ => unsettled.others -= 1,
+            }
+        }
+    }
+
+    /// Returns `true` if a request without a waiting caller that may concern this thread is not written yet; of any
+    /// thread if `thread` is `None`.
+    pub(crate) fn is_unsettled_on(&self, thread: Option<&ThreadId>) -> bool {
+        let unsettled = self.unsettled();
+        let concerns = |result: &ThreadId| thread.is_none_or(|thread| result.is_on_or_below(thread));
+        unsettled.others > 0 || unsettled.results.keys().any(concerns)
+    }
+
+    fn unsettled(&self) -> MutexGuard<'_, Unsettled> {
+        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -133,7 +133,7 @@ impl Ledger {
         let failed = match self.write(&mut jobs, &mut done, waits) {
             Ok(()) => {
                 queue.put_back(jobs.split_off(done));
-                queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
+                queue.settled(&jobs);
                 jobs.into_iter().for_each(Job::answer);
                 return Ok(());
             }
@@ -176,7 +176,7 @@ impl Ledger {
             return queue.put_back(jobs);
         };
         let failure = Arc::new(failure);
-        queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
+        queue.settled(&jobs);
         for mut job in jobs {
             match &job.kind {
                 Kind::Result { thread, base, .. } => {
@@ -184,7 +184,7 @@ impl Ledger {
                 }
                 // These callers receive the error now.
                 Kind::Commit { thread, .. } | Kind::Flush(thread) => drop(self.deferred_errors.take(thread)),
-                Kind::Outcome | Kind::Long | Kind::Short => {}
+                Kind::Outcome | Kind::Unsynced | Kind::Long | Kind::Short => {}
             }
             job.refuse(FileError::shared(&failure));
             job.answer();
@@ -222,7 +222,7 @@ impl Ledger {
 
     /// Writes jobs in order, as many as fit into one turn, and counts those that have a reply.
     fn write(&mut self, jobs: &mut [Job], done: &mut usize, waits: Waits) -> Result<(), Failed> {
-        self.begin(waits)?;
+        self.begin(waits, jobs)?;
         // A free sequence number does not prove that no other connection has written: its row may have been deleted
         // again.
         if let Some(cache) = &mut self.cache {
@@ -278,11 +278,15 @@ impl Ledger {
         self.cache = None;
     }
 
-    fn begin(&mut self, waits: Waits) -> Result<(), Failed> {
+    fn begin(&mut self, waits: Waits, jobs: &[Job]) -> Result<(), Failed> {
         self.cache().map_err(Failed::Before)?;
-        let Some(cache) = self.cache.as_ref().filter(|cache| cache.connection.is_autocommit()) else {
+        let Some(cache) = self.cache.as_mut().filter(|cache| cache.connection.is_autocommit()) else {
             return Ok(());
         };
+        if self.file.options.durability == Durability::Power {
+            let is_synced = !jobs.iter().all(|job| matches!(job.kind, Kind::Unsynced));
+            cache.sync_commits(is_synced).map_err(Failed::Before)?;
+        }
         let attempt = || {
             let begun = cache.connection.prepare_cached("BEGIN IMMEDIATE");
             begun.and_then(|mut begin| begin.execute([])).map(drop).map_err(sqlite)

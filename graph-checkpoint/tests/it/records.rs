@@ -58,7 +58,12 @@ fn run_row(id: &str, of: &str) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
+}
+
+fn event(of: &str, seq: u64, run: &str) -> EventRow {
+    EventRow { thread: thread(of), seq, run: run.into(), at_ms: 7, text: json(&format!("{CANARY:?}")) }
 }
 
 /// Stores rows in each table of a server.
@@ -69,6 +74,9 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
     rows.create_run(run_row("pending", name)).await.expect("a second run");
     let claim = RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms: 99 };
     let held = rows.claim_run(&claim, 5).await.expect("a claim").expect("a pending run");
+    rows.reserve_events(&thread(name), 10).await.expect("numbers of events");
+    let events = vec![event(name, 1, "failed"), event(name, 2, "failed")];
+    assert!(rows.append_events(held.attempt, events).await.expect("events of a run"));
     let error = Some(json(&format!("{CANARY:?}")));
     let ending = Ending::Ended { status: RunStatus::Error, thread: ThreadStatus::Error, error };
     assert!(rows.finish_run("failed", held.attempt, ending, None, 6).await.expect("the end of a run"));
@@ -101,16 +109,6 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
         updated_ms: 1,
     };
     rows.put_cron(cron).await.expect("a new schedule");
-    rows.reserve_events(&thread(name), 10).await.expect("numbers of events");
-    let text = json(&format!("{CANARY:?}"));
-    let event = |seq, run: &str| EventRow {
-        thread: thread(name),
-        seq,
-        run: run.into(),
-        at_ms: 7,
-        text: text.clone(),
-    };
-    rows.append_events(1, vec![event(1, "failed"), event(2, "pending")]).await.expect("events of two runs");
     // It expires in the far future.
     rows.expire_events(&thread(name), "failed", 1 << 50).await.expect("an expiry");
 }
@@ -213,8 +211,14 @@ fn expired_events_and_those_of_deleted_runs_are_collected() {
         assert!(maintenance::collectable(&path).unwrap().is_empty());
         rows.expire_events(&thread("t"), "failed", 1).await.unwrap();
         rows.cancel_run("pending", superstep_core::records::CancelAction::Rollback, 9).await.unwrap();
+        rows.create_run(run_row("gone", "t")).await.unwrap();
+        let claim = RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms: 99 };
+        let held = rows.claim_run(&claim, 9).await.unwrap().unwrap();
+        assert!(rows.append_events(held.attempt, vec![event("t", 3, "gone")]).await.unwrap());
+        let ending = Ending::RolledBack { thread: ThreadStatus::Idle };
+        assert!(rows.finish_run("gone", held.attempt, ending, None, 9).await.unwrap());
         let told = maintenance::collectable(&path).unwrap();
-        assert_eq!((told.work, told.remains), (2, 1), "{told:?}");
+        assert_eq!((told.work, told.remains), (3, 1), "{told:?}");
         assert_eq!(maintenance::collect(&path, PATIENCE).unwrap(), told);
         assert_eq!(rows.events(&thread("t"), None, None, 9).await.unwrap(), []);
         assert!(maintenance::collectable(&path).unwrap().is_empty());

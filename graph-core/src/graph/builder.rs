@@ -54,6 +54,13 @@ struct Draft {
 /// Each builder has a number, so that handles of different graphs are not confused.
 static NEXT_GRAPH: AtomicU32 = AtomicU32::new(ANY_GRAPH + 1);
 
+impl Program {
+    /// Returns a number that no other graph has.
+    pub(crate) fn next_number() -> u32 {
+        NEXT_GRAPH.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
 impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Creates an empty graph. The name is stored with threads: a thread belongs to the graph that first ran it.
     #[must_use]
@@ -72,7 +79,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             program: NodeProgram::default(),
         };
         Self {
-            graph: NEXT_GRAPH.fetch_add(1, Ordering::Relaxed),
+            graph: Program::next_number(),
             name: name.into(),
             schema,
             initial,

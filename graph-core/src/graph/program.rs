@@ -71,6 +71,12 @@ impl Program {
         }
     }
 
+    /// Returns `true` for a graph that was read from a store.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn lacks_code(&self) -> bool {
+        self.nodes.iter().skip(2).any(|node| node.code.is_none())
+    }
+
     /// Returns `true` if a handle with this graph number belongs to this graph.
     pub(crate) fn is_own(&self, graph: u32) -> bool {
         graph == self.graph || graph == ANY_GRAPH

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::rows::{CancelAction, Multitask, RunRow, RunStatus, ThreadRow, ThreadStatus};
+use super::rows::{Calls, CancelAction, Multitask, RunRow, RunStatus, ThreadRow, ThreadStatus};
 use super::{RunClaim, ThreadChange};
 use crate::state::Json;
 
@@ -71,6 +71,7 @@ pub fn admit(run: &RunRow, active: &[RunRow], now_ms: u64) -> Decision<Admitted>
             Stop::Ended { change, action, status } => {
                 ended.push((other.id.clone(), action));
                 thread.status = status.or(thread.status);
+                thread.error = thread.status.map(|_| None);
                 runs.push(change);
             }
             Stop::Asked(change) => {
@@ -153,6 +154,7 @@ pub fn next<'r>(active: &[&'r RunRow], now_ms: u64) -> Option<&'r RunRow> {
 pub fn claim(run: RunRow, claim: &RunClaim, now_ms: u64) -> RunRow {
     let lost = run.lost + u32::from(run.status == RunStatus::Running);
     let updated_ms = if run.status == RunStatus::Running { run.updated_ms } else { now_ms };
+    let not_before_ms = if run.attempt == 0 { now_ms } else { run.not_before_ms };
     RunRow {
         status: RunStatus::Running,
         owner: Some(claim.owner.clone()),
@@ -160,6 +162,7 @@ pub fn claim(run: RunRow, claim: &RunClaim, now_ms: u64) -> RunRow {
         attempt: run.attempt + 1,
         lost,
         updated_ms,
+        not_before_ms,
         ..run
     }
 }
@@ -185,7 +188,9 @@ pub fn beat(run: Option<&RunRow>, attempt: u32) -> Beat {
     }
 }
 
-fn is_held(run: &RunRow, attempt: u32) -> bool {
+/// Returns `true` if this attempt of the run is the latest one and has not ended: only it stores events.
+#[must_use]
+pub fn is_held(run: &RunRow, attempt: u32) -> bool {
     run.status == RunStatus::Running && run.attempt == attempt
 }
 
@@ -257,10 +262,36 @@ pub fn cancel(run: Option<&RunRow>, action: CancelAction, now_ms: u64) -> Decisi
         Stop::Ended { change, status, .. } => Decision {
             answer: Cancelled::Ended,
             runs: vec![change],
-            thread: Some(ThreadChange { status, is_state: status.is_some(), ..ThreadChange::default() }),
+            thread: Some(ThreadChange {
+                status,
+                error: status.map(|_| None),
+                is_state: status.is_some(),
+                ..ThreadChange::default()
+            }),
         },
         Stop::Asked(change) => Decision { answer: Cancelled::Asked, runs: vec![change], thread: None },
     }
+}
+
+/// Returns `true` if the webhook of a run shall be called: the run has ended, and the time of a call has come.
+#[must_use]
+pub fn is_call_due(run: &RunRow, now_ms: u64) -> bool {
+    run.status.is_terminal() && run.calls.is_some_and(|calls| calls.next_ms <= now_ms)
+}
+
+/// Returns the row of a run whose webhook is called. The call counts as lost at `until_ms`.
+#[must_use]
+pub fn claim_call(run: RunRow, until_ms: u64) -> RunRow {
+    let started = run.calls.map_or(0, |calls| calls.started) + 1;
+    RunRow { calls: Some(Calls { next_ms: until_ms, started }), ..run }
+}
+
+/// Ends a call of a run's webhook, given its number. `next_ms` is the time of the next call. Returns the changed row;
+/// `None` if the call was lost and another one was started.
+#[must_use]
+pub fn finish_call(run: &RunRow, call: u32, next_ms: Option<u64>) -> Option<RunRow> {
+    let calls = run.calls.filter(|calls| calls.started == call)?;
+    Some(RunRow { calls: next_ms.map(|next_ms| Calls { next_ms, ..calls }), ..run.clone() })
 }
 
 /// The presence of runs that have not ended on a thread.

@@ -14,7 +14,7 @@ use super::{
     RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
 };
 use crate::checkpoint::StoreError;
-use crate::id::ThreadId;
+use crate::id::{NodeName, ThreadId};
 
 /// The rows in memory.
 #[derive(Default)]
@@ -241,6 +241,28 @@ impl Records for MemoryRecords {
         Ok(true)
     }
 
+    async fn claim_call(
+        &self,
+        graphs: &[NodeName],
+        until_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<RunRow>, StoreError> {
+        let mut rows = self.rows();
+        let due = |run: &&mut RunRow| graphs.contains(&run.graph) && life::is_call_due(run, now_ms);
+        let next = rows.runs.values_mut().filter(due).min_by_key(|run| run.calls.map(|calls| calls.next_ms));
+        Ok(next.map(|run| {
+            *run = life::claim_call(run.clone(), until_ms);
+            run.clone()
+        }))
+    }
+
+    async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError> {
+        let mut rows = self.rows();
+        let held = rows.runs.values_mut().find(|held| held.id == run);
+        let changed = held.and_then(|held| Some((life::finish_call(held, call, next_ms)?, held)));
+        Ok(changed.map(|(row, held)| *held = row).is_some())
+    }
+
     async fn put_assistant(&self, assistant: AssistantRow) -> Result<(AssistantRow, bool), StoreError> {
         let mut rows = self.rows();
         let held = rows.assistants.get(&assistant.id);
@@ -340,7 +362,11 @@ impl Records for MemoryRecords {
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
         let mut rows = self.rows();
         events.iter().try_for_each(|event| rows.held(&event.thread).map(drop))?;
-        if events.iter().any(|event| rows.run(&event.run).is_some_and(|(_, run)| run.attempt > attempt)) {
+        let is_held = |event: &EventRow| {
+            let run = rows.run(&event.run);
+            run.is_some_and(|(_, run)| life::is_held(run, attempt))
+        };
+        if !events.iter().all(is_held) {
             return Ok(false);
         }
         for event in events {
@@ -372,13 +398,17 @@ impl Records for MemoryRecords {
 
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
         let mut rows = self.rows();
-        let Rows { expiring, threads, .. } = &mut *rows;
+        let Rows { expiring, threads, runs, .. } = &mut *rows;
         expiring.retain(|(thread, run), at_ms| {
             let held = threads.get_mut(thread).filter(|_| *at_ms <= now_ms);
             held.map(|held| held.events.retain(|_, event| event.run != *run)).is_none()
         });
+        let called =
+            |thread: &ThreadId| runs.values().all(|run| run.thread != *thread || run.calls.is_none());
         let is_over = |row: &&ThreadRow| {
-            row.status != ThreadStatus::Busy && row.expiry.is_some_and(|expiry| expiry.at_ms <= now_ms)
+            row.status != ThreadStatus::Busy
+                && row.expiry.is_some_and(|expiry| expiry.at_ms <= now_ms)
+                && called(&row.id)
         };
         let mut over: Vec<ThreadRow> =
             threads.values().map(|held| &held.row).filter(is_over).cloned().collect();

@@ -23,8 +23,8 @@ mod rows;
 pub(crate) use memory::MemoryRecords;
 pub use query::{AssistantQuery, Column, CronQuery, Found, Order, RunQuery, ThreadQuery, contains};
 pub use rows::{
-    AssistantRow, CancelAction, CronRow, EventRow, Expiry, ExpiryStrategy, Multitask, RunRow, RunStatus,
-    ThreadRow, ThreadStatus,
+    AssistantRow, Calls, CancelAction, CronRow, EventRow, Expiry, ExpiryStrategy, Multitask, RunRow,
+    RunStatus, ThreadRow, ThreadStatus,
 };
 
 use alloc::boxed::Box;
@@ -108,6 +108,19 @@ pub trait Records: Send + Sync {
     /// Deletes the row of a run that has ended, with its events. Returns `false` if there is no such run.
     async fn delete_run(&self, run: &str) -> Result<bool, StoreError>;
 
+    /// Claims a call of a webhook of a run of one of these graphs, if one is [due](life::is_call_due): the one whose time
+    /// came first. The call counts as lost at `until_ms`.
+    async fn claim_call(
+        &self,
+        graphs: &[NodeName],
+        until_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<RunRow>, StoreError>;
+
+    /// Ends a call of a run's webhook, as [`life::finish_call`] decides. Returns `false`, and changes nothing, if the call
+    /// is another caller's now, or the run was deleted.
+    async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError>;
+
     /// Stores a version of an assistant and makes it the current one, if it is the next one: 1 for a new assistant,
     /// otherwise one more than the newest version. Returns it and `true`, or else the existing current version and
     /// `false`.
@@ -161,7 +174,8 @@ pub trait Records: Send + Sync {
     async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError>;
 
     /// Stores events of an attempt, all or none; an event with the number of a stored one replaces it. Returns `false`,
-    /// and stores nothing, if a later attempt of the run has begun: its readers do not look for earlier numbers.
+    /// and stores nothing, if a later attempt of the run has begun, or the run has ended or was deleted: readers have
+    /// later numbers, or the end of the run, and do not look for these events.
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError>;
 
     /// Reads the events of a thread, or of one of its runs, with numbers above `after`, in their order.
@@ -176,8 +190,8 @@ pub trait Records: Send + Sync {
     /// Sets the time at which a run's events expire, whether the run's row exists or was rolled back.
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError>;
 
-    /// Removes expired events, and returns up to `limit` threads whose time has come and that are not busy, for the
-    /// caller to delete, or to prune and [change](Self::change_thread).
+    /// Removes expired events, and returns up to `limit` threads whose time has come, that are not busy, and whose
+    /// webhooks were called, for the caller to delete, or to prune and [change](Self::change_thread).
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError>;
 }
 

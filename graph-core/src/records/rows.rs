@@ -107,7 +107,7 @@ pub struct RunRow {
     pub created_ms: u64,
     /// The time of the last change of its status.
     pub updated_ms: u64,
-    /// The earliest time of its start.
+    /// The earliest time of its start; the time of its start once it was claimed.
     pub not_before_ms: u64,
     /// The worker of the latest attempt.
     pub owner: Option<String>,
@@ -121,6 +121,18 @@ pub struct RunRow {
     pub cancel: Option<CancelAction>,
     /// The error, if it failed.
     pub error: Option<Json>,
+    /// The calls of its webhook. `None` without one, and after the last call.
+    #[serde(default)]
+    pub calls: Option<Calls>,
+}
+
+/// The calls of a run's webhook, which are made after the end of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// The earliest time of the next call. While a call is made, the time at which it counts as lost.
+    pub next_ms: u64,
+    /// The number of calls that were started. It grows with each claim, and is the fence of a caller.
+    pub started: u32,
 }
 
 /// The status of a run.

@@ -39,6 +39,8 @@ use core::fmt::Debug;
 use crate::node::IntoOutcome;
 
 pub(crate) use crate::caught::caught;
+#[cfg(feature = "tokio")]
+pub(crate) use dynamic::bare_name;
 pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite};
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};

@@ -30,5 +30,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let agent = graphs::agent(saver.clone(), store.clone())?;
     let fanout = graphs::fanout(saver.clone(), store.clone())?;
     let tooly = graphs::tooly(saver, store)?;
-    Ok(superstep_server::serve(&[&agent, &fanout, &tooly]).run(arguments).await)
+    let server = superstep_server::serve(&[&agent, &fanout, &tooly]);
+    #[cfg(feature = "webhooks")]
+    let server = server.allow_webhook_host("127.0.0.1");
+    Ok(server.run(arguments).await)
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::App;
 use crate::guard::{self, Access, Action, Guard, Resource};
+use crate::wire::Failure;
 
 /// An endpoint: a method at a path.
 pub(crate) struct Endpoint {
@@ -116,11 +118,28 @@ impl Endpoint {
     }
 }
 
-/// Builds the router of these endpoints. Each one asks the guard for its filter before its handler runs.
+/// Builds the router of these endpoints. Each one asks the guard for its filter before its handler runs. On a server that
+/// only reads, endpoints that write refuse all requests.
 pub(super) fn router(endpoints: Vec<Endpoint>, guard: &Arc<Guard>) -> Router<App> {
     endpoints.into_iter().fold(Router::new(), |router, endpoint| {
-        let access = Access { resource: endpoint.resource, action: endpoint.action };
+        let Endpoint { path, summary, resource, action, handler, .. } = endpoint;
+        let handler = match guard.is_read_only && action != Action::Read {
+            true => handler.route_layer(from_fn(async move |_: Request, _: Next| refused(summary))),
+            false => handler,
+        };
+        let access = Access { resource, action };
         let admit = from_fn_with_state((Arc::clone(guard), access), guard::admit);
-        router.route(endpoint.path, endpoint.handler.route_layer(admit))
+        router.route(path, handler.route_layer(admit))
     })
+}
+
+/// Returns the response to a request that would write to a server that only reads.
+fn refused(summary: &str) -> Failure {
+    Failure::new(
+        403,
+        format!(
+            "{summary}: refused, because this server only reads; to do it, serve the graphs with the program that has \
+             their code"
+        ),
+    )
 }

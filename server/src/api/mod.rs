@@ -12,7 +12,7 @@ pub(crate) mod openapi;
 mod protocol;
 mod runs;
 mod socket;
-mod sse;
+pub(crate) mod sse;
 mod state;
 mod store;
 mod stream;
@@ -75,8 +75,10 @@ impl App {
             .layer(from_fn_with_state(guard, guard::check))
     }
 
-    /// Counts a client that waits for a run. If `cancels` and it goes away, the run is cancelled.
+    /// Counts a client that waits for a run. If `cancels` and it goes away, the run is cancelled, unless the server only
+    /// reads.
     fn watch(&self, scope: &Scope, run: &RunRow, cancels: bool) -> Watch {
+        let cancels = cancels && !self.guard.is_read_only;
         let (service, scope, row) = (self.service.clone(), scope.clone(), run.clone());
         let cancel = async move {
             if let Err(error) = service.cancel(&scope, &row, CancelAction::Interrupt).await {

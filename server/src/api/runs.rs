@@ -62,17 +62,10 @@ pub(super) fn thread_of(call: &Call) -> Result<Option<&str>, Failure> {
 /// Reads a request for a run.
 pub(super) fn request_of(call: &Call) -> Result<RunCreate, Failure> {
     let request = RunCreate::read(&call.body)?;
-    check(&request, thread_of(call)?.is_none())?;
-    Ok(request)
-}
-
-fn check(request: &RunCreate, is_stateless: bool) -> Result<(), Failure> {
-    if request.kwargs.webhook.is_some() {
-        return Err(Failure::invalid(
-            "webhook: this server calls no webhooks; wait for the run with join instead",
-        ));
+    if thread_of(call)?.is_none() {
+        request.check_stateless()?;
     }
-    if is_stateless { request.check_stateless() } else { Ok(()) }
+    Ok(request)
 }
 
 async fn create(State(app): State<App>, call: Call) -> Reply {
@@ -83,7 +76,10 @@ async fn create(State(app): State<App>, call: Call) -> Reply {
 
 async fn batch(State(app): State<App>, call: Call) -> Reply {
     let requests = RunCreate::read_batch(&call.body)?;
-    requests.iter().try_for_each(|request| check(request, true))?;
+    for request in &requests {
+        request.check_stateless()?;
+        app.service.check_webhook(request.kwargs.webhook.as_deref())?;
+    }
     let mut runs = Vec::new();
     for request in requests {
         runs.push(run::run(&app.service.create_run(&call.scope, None, request).await?));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::http::request::Parts;
 use futures_util::stream::{BoxStream, SelectAll, StreamExt};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
@@ -15,7 +16,7 @@ use super::App;
 use super::call::{Call, Reply};
 use crate::guard::{self, OpenStream};
 use crate::log::Frame;
-use crate::protocol::EventFilter;
+use crate::protocol::{Code, EventFilter};
 use crate::wire::{Failure, order};
 
 /// The close code of an error is its HTTP status above this.
@@ -30,6 +31,8 @@ const SUBSCRIPTIONS: usize = 64;
 /// A connection.
 struct Socket {
     app: App,
+    /// The head of the request, with which each command is authenticated.
+    head: Parts,
     call: Call,
     thread: String,
     events: SelectAll<BoxStream<'static, Frame>>,
@@ -42,6 +45,7 @@ struct Socket {
 /// Upgrades a request to a WebSocket. An error closes it, as a browser shows a page no response to the upgrade.
 pub(super) async fn connect(
     State(app): State<App>,
+    head: Parts,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     call: Call,
 ) -> Reply {
@@ -52,7 +56,7 @@ pub(super) async fn connect(
         match opened {
             Ok((thread, open)) => {
                 let (events, subscriptions) = (SelectAll::new(), HashMap::new());
-                Socket { app, call, thread, events, subscriptions, _open: open }.serve(socket).await;
+                Socket { app, head, call, thread, events, subscriptions, _open: open }.serve(socket).await;
             }
             Err(failure) => {
                 let frame = CloseFrame { code: CLOSE + failure.status, reason: failure.detail.into() };
@@ -95,6 +99,10 @@ impl Socket {
             Ok(command) => command,
             Err(failure) => return refused(&Value::Null, &failure),
         };
+        // A key may have expired since the connection was opened.
+        if let Err(error) = self.app.guard.auth.authenticate(&self.head).await {
+            return refused(&command["id"], &error.into());
+        }
         let service = self.app.service.clone();
         let (_, mut response) = service.command(&self.call.scope, &self.thread, &command).await;
         if response["type"] == "success" {
@@ -135,5 +143,5 @@ impl Socket {
 
 /// Returns the response to a command that was refused.
 fn refused(id: &Value, failure: &Failure) -> Value {
-    json!({ "type": "error", "id": id, "error": "invalid_argument", "message": failure.detail })
+    json!({ "type": "error", "id": id, "error": Code::of(failure).name(), "message": failure.detail })
 }

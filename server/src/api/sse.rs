@@ -78,7 +78,7 @@ impl Writer {
 }
 
 /// Writes an event.
-fn push(frame: &Frame, text: &mut String) {
+pub(crate) fn push(frame: &Frame, text: &mut String) {
     let field = |text: &mut String, name: &str, value: &str| {
         text.push_str(name);
         // A line break would end the field.

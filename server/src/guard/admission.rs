@@ -31,6 +31,8 @@ pub(crate) struct Guard {
     pub(crate) limits: Limits,
     pub(crate) streams: Streams,
     pub(crate) counts: Counts,
+    /// `true` to refuse requests that write.
+    pub(crate) is_read_only: bool,
 }
 
 /// The two ends of a connection.

@@ -31,7 +31,8 @@ use serde_json::{Map, Value};
 /// ```
 #[async_trait]
 pub trait Auth: Send + Sync + 'static {
-    /// Returns the client that sent a request with this head.
+    /// Returns the client that sent a request with this head. It is asked for each request, and for each command over
+    /// a WebSocket. A stream that was opened with a valid key stays open when the key expires.
     ///
     /// # Errors
     /// Fails if the client is unknown (401) or the check cannot be made now (503).

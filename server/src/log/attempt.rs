@@ -10,10 +10,7 @@ use superstep_core::state::Json;
 use tokio::sync::{mpsc, oneshot};
 
 use super::entry::{LogEntry, Logged};
-use super::hub::{Hub, Ring};
-
-/// The number of event numbers that are reserved at once.
-const RESERVED: u64 = 65_536;
+use super::hub::{Hub, Numbers, Ring};
 
 /// The maximum number of events in a batch.
 const BATCH: usize = 64;
@@ -28,8 +25,8 @@ pub(crate) struct Attempt {
     thread: ThreadId,
     run: String,
     attempt: u32,
-    next: u64,
-    reserved_to: u64,
+    /// The numbers of the next events.
+    numbers: Numbers,
     /// The writer of the batches, for a run whose events are stored.
     keeper: Option<mpsc::UnboundedSender<Kept>>,
 }
@@ -41,28 +38,23 @@ enum Kept {
 
 impl Attempt {
     /// Begins the log of an attempt. Its events are stored if `is_stored`.
-    ///
-    /// # Errors
-    /// Returns an error if the store fails.
-    pub(crate) async fn begin(hub: &Hub, row: &RunRow, is_stored: bool) -> Result<Self, StoreError> {
+    pub(crate) fn begin(hub: &Hub, row: &RunRow, numbers: Numbers, is_stored: bool) -> Self {
         let ring = hub.ring(&row.thread);
-        let next = hub.records().reserve_events(&row.thread, RESERVED).await?;
-        ring.begin(&row.id, next);
+        ring.begin(&row.id, numbers.first);
         let keeper = is_stored.then(|| {
             let (sender, receiver) = mpsc::unbounded_channel();
             tokio::spawn(keep(Arc::clone(hub.records()), Arc::clone(&ring), row.clone(), receiver));
             sender
         });
-        Ok(Self {
+        Self {
             hub: hub.clone(),
             ring,
             thread: row.thread.clone(),
             run: row.id.clone(),
             attempt: row.attempt,
-            next,
-            reserved_to: next + RESERVED,
+            numbers,
             keeper,
-        })
+        }
     }
 
     /// Adds an event to the log, with the time at which it happened.
@@ -99,20 +91,21 @@ impl Attempt {
         let seq = last.seq;
         self.ring.push(last, self.keeper.is_some());
         self.ring.stored(seq);
+        self.ring.ended.notify_waiters();
     }
 
     /// Makes the next entry.
     async fn numbered(&mut self, what: Logged) -> Result<Arc<LogEntry>, StoreError> {
-        if self.next == self.reserved_to {
-            self.next = self.hub.records().reserve_events(&self.thread, RESERVED).await?;
-            self.reserved_to = self.next + RESERVED;
+        if self.numbers.first == self.numbers.end {
+            self.numbers = self.hub.reserve(&self.thread).await?;
         }
         let at_ms = match &what {
             Logged::Event { event } => event.at_ms,
             _ => self.hub.clock().now_ms(),
         };
-        let entry = LogEntry { seq: self.next, at_ms, run: self.run.clone(), attempt: self.attempt, what };
-        self.next += 1;
+        let seq = self.numbers.first;
+        let entry = LogEntry { seq, at_ms, run: self.run.clone(), attempt: self.attempt, what };
+        self.numbers.first += 1;
         Ok(Arc::new(entry))
     }
 
@@ -133,10 +126,9 @@ impl Attempt {
     /// Returns an error if the store fails.
     pub(crate) async fn close(self, expires_ms: Option<u64>) -> Result<(), StoreError> {
         self.flush().await;
-        let records = self.hub.records();
-        let released = records.release_events(&self.thread, self.next, self.reserved_to).await;
+        let released = self.hub.release(&self.thread, self.numbers).await;
         if let Some(at_ms) = expires_ms.filter(|_| self.keeper.is_some()) {
-            records.expire_events(&self.thread, &self.run, at_ms).await?;
+            self.hub.records().expire_events(&self.thread, &self.run, at_ms).await?;
         }
         released
     }

@@ -13,6 +13,9 @@ use tokio::sync::Notify;
 use super::entry::LogEntry;
 use crate::clock::Clock;
 
+/// The number of event numbers that are reserved at once.
+const RESERVED: u64 = 65_536;
+
 /// The number of entries that a ring keeps.
 const RING: usize = 1_024;
 
@@ -27,6 +30,15 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 /// The interval in which the row of a run is read that this process drives.
 const LIVE_POLL: Duration = Duration::from_secs(2);
+
+/// Reserved numbers of a thread's events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    /// The first number that no event has.
+    pub(super) first: u64,
+    /// The end of the reservation.
+    pub(super) end: u64,
+}
 
 /// The logs of all threads, as this process sees them. Cheap to clone.
 #[derive(Clone)]
@@ -55,6 +67,23 @@ impl Hub {
     pub(super) fn ring(&self, thread: &ThreadId) -> Arc<Ring> {
         let mut rings = self.0.rings.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(rings.entry(thread.clone()).or_default())
+    }
+
+    /// Reserves numbers for events of a thread.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub(crate) async fn reserve(&self, thread: &ThreadId) -> Result<Numbers, StoreError> {
+        let first = self.0.records.reserve_events(thread, RESERVED).await?;
+        Ok(Numbers { first, end: first + RESERVED })
+    }
+
+    /// Gives numbers back that no event has.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub(crate) async fn release(&self, thread: &ThreadId, numbers: Numbers) -> Result<(), StoreError> {
+        self.0.records.release_events(thread, numbers.first, numbers.end).await
     }
 
     /// Waits until the earlier attempts on a thread have ended, because readers skip entries with smaller numbers than

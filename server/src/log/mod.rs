@@ -14,7 +14,7 @@ mod subscription;
 
 pub(crate) use attempt::Attempt;
 pub(crate) use entry::{Frame, LogEntry, Logged, PER_ENTRY, Projection};
-pub(crate) use hub::Hub;
+pub(crate) use hub::{Hub, Numbers};
 pub(crate) use project::{Projected, Views, frames};
 pub(crate) use subscription::Subscription;
 

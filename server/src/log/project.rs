@@ -8,7 +8,7 @@ use futures_util::stream::{self, BoxStream};
 use serde_json::json;
 use superstep_core::checkpoint::{At, StoreError};
 use superstep_core::id::{CheckpointId, NodeName, TaskId, ThreadId};
-use superstep_core::run::{AnyGraph, CheckpointView, EventKind, PathSegment, RunEvent};
+use superstep_core::run::{AnyGraph, CheckpointView, EventKind, PathSegment, RunEvent, ThreadError};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -44,16 +44,28 @@ impl Views {
         Arc::clone(cells.entry(id).or_default())
     }
 
-    /// Reads a checkpoint of a graph's thread, or of a subgraph below `nodes`; `None` if it cannot be read.
-    async fn read(&self, place: &Place<'_>, id: CheckpointId) -> Option<Arc<CheckpointView>> {
+    /// Reads a checkpoint of a graph's thread, or of a subgraph below `nodes`; `None` if there is no such checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    async fn read(
+        &self,
+        place: &Place<'_>,
+        id: CheckpointId,
+    ) -> Result<Option<Arc<CheckpointView>>, StoreError> {
         let cell = self.cell(id);
-        let read = cell.get_or_init(|| async {
+        let read = cell.get_or_try_init(|| async {
             let thread = place.graph.thread(place.root.clone());
-            let view = thread.view_below(&place.nodes, &place.thread, At::Id(id)).await;
-            let view = view.inspect_err(|error| tracing::warn!(%error, %id, "a checkpoint cannot be read"));
-            view.ok().flatten().map(Arc::new)
+            match thread.view_below(&place.nodes, &place.thread, At::Id(id)).await {
+                Ok(view) => Ok(view.map(Arc::new)),
+                Err(ThreadError::Store(error)) => Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, %id, "a checkpoint cannot be read");
+                    Ok(None)
+                }
+            }
         });
-        read.await.clone()
+        read.await.cloned()
     }
 }
 
@@ -110,6 +122,8 @@ pub(crate) struct Projected {
     pub(crate) views: Arc<Views>,
     /// The number of the last entry that the client has seen. Earlier entries are read for the projection only.
     pub(crate) seen: u64,
+    /// The entry after which the client continues, until it was found in the log.
+    pub(crate) place: Option<u64>,
     /// Returns the message for a client that has missed entries, from the latest checkpoint.
     pub(crate) on_missed: fn(&CheckpointView) -> Option<Frame>,
     /// Cancelled when the server stops.
@@ -135,14 +149,20 @@ pub(crate) fn frames(projected: Projected) -> BoxStream<'static, Frame> {
                 Ok(Some(received)) => projected.admitted(received).await,
                 other => other,
             };
-            match received {
+            let shown = match received {
                 Ok(None) => return None,
-                Ok(Some(Received::Entry(entry))) => ready.extend(projected.on(&entry, &mut tasks).await),
-                Ok(Some(Received::Missed)) if projected.subscription.after() < projected.seen => {}
-                Ok(Some(Received::Missed)) => ready.extend(projected.missed().await),
+                Ok(Some(Received::Entry(entry))) => projected.next(&entry, &mut tasks).await,
+                Ok(Some(Received::Missed)) if projected.subscription.after() < projected.seen => continue,
+                Ok(Some(Received::Missed)) => projected.missed().await,
+                Ok(Some(Received::Gone(ended))) => projected.gone(ended, &mut tasks).await,
+                Err(error) => Err(error),
+            };
+            match shown {
+                Ok(frames) => ready.extend(frames),
                 Err(error) => {
-                    tracing::error!(%error, "a log cannot be read");
-                    return Some((failed("StoreError", "the log of the run cannot be read"), None));
+                    tracing::error!(%error, "the log of a thread cannot be read");
+                    let message = "the log cannot be read at the moment; connect again to continue";
+                    return Some((failed("StoreError", message), None));
                 }
             }
         }
@@ -164,7 +184,25 @@ impl Projected {
         Ok(self.is_admitted.then_some(received))
     }
 
-    async fn on(&mut self, entry: &LogEntry, tasks: &mut Tasks) -> Vec<Frame> {
+    /// Returns the messages of an entry, after the state if the place of the client is no longer in the log.
+    async fn next(&mut self, entry: &LogEntry, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
+        let mut frames = match self.place.take_if(|place| entry.seq >= *place) {
+            Some(place) if entry.seq > place => self.missed().await?,
+            _ => Vec::new(),
+        };
+        frames.extend(self.on(entry, tasks).await?);
+        Ok(frames)
+    }
+
+    /// Returns the state and the end of a run, for a client that misses at least its last events.
+    async fn gone(&mut self, mut ended: Box<LogEntry>, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
+        ended.seq = ended.seq.max(self.seen.saturating_add(1));
+        let mut frames = self.missed().await?;
+        frames.extend(self.on(&ended, tasks).await?);
+        Ok(frames)
+    }
+
+    async fn on(&mut self, entry: &LogEntry, tasks: &mut Tasks) -> Result<Vec<Frame>, StoreError> {
         let mut view = None;
         if let Logged::Begun { graph, .. } = &entry.what {
             self.graph = self.graphs.named(graph).cloned();
@@ -179,17 +217,23 @@ impl Projected {
             {
                 let nodes = event.path.iter().map(|segment| segment.node.clone()).collect();
                 let place = Place { graph, root: self.thread.clone(), nodes, thread };
-                view = self.views.read(&place, id).await;
+                view = self.views.read(&place, id).await?;
             }
         }
-        self.projection.frames(entry, view.as_deref())
+        Ok(self.projection.frames(entry, view.as_deref()))
     }
 
-    async fn missed(&mut self) -> Option<Frame> {
-        let thread = self.graph.as_ref()?.thread(self.thread.clone());
-        let view = thread.view_below(&[], &self.thread, At::Head).await;
-        let view = view.inspect_err(|error| tracing::warn!(%error, "the state of a thread cannot be read"));
-        (self.on_missed)(&view.ok().flatten()?)
+    async fn missed(&mut self) -> Result<Vec<Frame>, StoreError> {
+        let Some(graph) = &self.graph else { return Ok(Vec::new()) };
+        let view = match graph.thread(self.thread.clone()).view_below(&[], &self.thread, At::Head).await {
+            Ok(view) => view,
+            Err(ThreadError::Store(error)) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the state of a thread cannot be read");
+                None
+            }
+        };
+        Ok(view.as_ref().and_then(self.on_missed).into_iter().collect())
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum Received {
     Entry(Arc<LogEntry>),
     /// Entries are gone, and no store has them. The next entries follow.
     Missed,
+    /// The run has ended, and its last entries are gone. This is its end.
+    Gone(Box<LogEntry>),
 }
 
 /// A reader of the log of a thread, or of one of its runs.
@@ -42,7 +44,8 @@ pub(crate) struct Subscription {
     /// `true` if the last look at the store found something.
     is_busy: bool,
     is_over: bool,
-    has_begun: bool,
+    /// The attempt of the last entry that was read; 0 before the first one.
+    attempt: u32,
 }
 
 impl Subscription {
@@ -58,8 +61,8 @@ impl Subscription {
 
     fn new(hub: &Hub, thread: ThreadId, run: Option<String>, after: u64) -> Self {
         let ring = hub.ring(&thread);
-        let (read, is_busy, is_over, has_begun) = (VecDeque::new(), true, false, false);
-        Self { hub: hub.clone(), ring, thread, run, after, missed_to: 0, read, is_busy, is_over, has_begun }
+        let (read, is_busy, is_over, attempt) = (VecDeque::new(), true, false, 0);
+        Self { hub: hub.clone(), ring, thread, run, after, missed_to: 0, read, is_busy, is_over, attempt }
     }
 
     /// Returns the number of the last entry of a thread's log that this process knows or the store has.
@@ -96,7 +99,7 @@ impl Subscription {
         loop {
             if let Some(entry) = self.read.pop_front() {
                 self.after = entry.seq;
-                self.has_begun = true;
+                self.attempt = entry.attempt;
                 self.is_over = self.run.is_some() && matches!(entry.what, Logged::Ended { .. });
                 return Ok(Some(Received::Entry(entry)));
             }
@@ -156,8 +159,14 @@ impl Subscription {
                     return Ok(None);
                 }
                 let thread = self.hub.records().thread(&row.thread).await?;
-                self.read.push_back(Arc::new(self.ended(&row, thread.map(|thread| thread.status))));
-                Ok((!self.has_begun).then_some(Received::Missed))
+                let ended = self.ended(&row, thread.map(|thread| thread.status));
+                // The events have expired, or another process has not stored them.
+                if row.attempt > self.attempt {
+                    self.is_over = true;
+                    return Ok(Some(Received::Gone(Box::new(ended))));
+                }
+                self.read.push_back(Arc::new(ended));
+                Ok(None)
             }
             Some(_) => Ok(None),
             None => {

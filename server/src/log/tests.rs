@@ -10,7 +10,8 @@ use proptest::sample::Index;
 use serde_json::{Map, json};
 use superstep_core::checkpoint::{Checkpointer, MemorySaver};
 use superstep_core::id::ThreadId;
-use superstep_core::records::{Multitask, Records, RunRow, RunStatus, ThreadRow, ThreadStatus};
+use superstep_core::records::life::Ending;
+use superstep_core::records::{Multitask, Records, RunClaim, RunRow, RunStatus, ThreadRow, ThreadStatus};
 use superstep_core::state::Json;
 
 use super::subscription::Received;
@@ -62,7 +63,9 @@ impl Reader {
             match self.subscription.next().now_or_never() {
                 Some(Ok(Some(Received::Entry(entry)))) => self.got.push(entry.seq),
                 Some(Ok(Some(Received::Missed))) => self.has_missed = true,
-                Some(Ok(None)) => panic!("the stream of a thread does not end"),
+                Some(Ok(Some(Received::Gone(_)))) | Some(Ok(None)) => {
+                    panic!("the stream of a thread does not end")
+                }
                 Some(Err(error)) => panic!("{error}"),
                 None => return,
             }
@@ -98,10 +101,11 @@ fn run_row(id: String, thread: &ThreadId) -> RunRow {
         not_before_ms: 0,
         owner: None,
         until_ms: 0,
-        attempt: 1,
+        attempt: 0,
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 
@@ -127,7 +131,8 @@ async fn write(
     log: &mut Vec<(u64, bool)>,
     readers: &mut Vec<(Reader, usize)>,
 ) {
-    let mut attempt = Attempt::begin(hub, row, run.is_stored).await.unwrap();
+    let numbers = hub.reserve(&row.thread).await.unwrap();
+    let mut attempt = Attempt::begin(hub, row, numbers, run.is_stored);
     for at in 0..run.entries {
         let modes = Vec::new();
         let begun = Logged::Begun {
@@ -159,8 +164,12 @@ async fn log_of(runs: &[Written]) -> (Hub, Vec<(u64, bool)>, Vec<(Reader, usize)
     let hub = Hub::new(records, Clock::default());
     let (mut log, mut readers) = (Vec::new(), Vec::new());
     for (nth, run) in runs.iter().enumerate() {
-        let row = run_row(format!("run-{nth}"), &thread);
+        hub.records().create_run(run_row(format!("run-{nth}"), &thread)).await.unwrap();
+        let claim = RunClaim { owner: "worker".into(), graphs: vec!["g".into()], until_ms: u64::MAX };
+        let row = hub.records().claim_run(&claim, 0).await.unwrap().unwrap();
         write((&hub, &row), run, &mut log, &mut readers).await;
+        let ending = Ending::Ended { status: RunStatus::Success, thread: ThreadStatus::Idle, error: None };
+        assert!(hub.records().finish_run(&row.id, row.attempt, ending, None, 0).await.unwrap());
     }
     (hub, log, readers)
 }

@@ -13,9 +13,10 @@ use crate::wire::select::select;
 use crate::wire::{Failure, graph, ids};
 
 impl Service {
-    /// Stores the default assistants, once.
-    async fn defaults(&self) -> Result<(), Failure> {
+    /// Returns the default assistants. The first call stores them, unless the server only reads.
+    pub(super) async fn defaults(&self) -> Result<&[AssistantRow], Failure> {
         let store = || async {
+            let mut defaults = Vec::new();
             // Each is a little newer than the one before, so that a list has a stable order.
             for (at, graph) in (0..).zip(self.0.graphs.iter()) {
                 let name = graph.name();
@@ -28,11 +29,15 @@ impl Service {
                 };
                 let row = self.first_version(create);
                 let (created_ms, updated_ms) = (row.created_ms + at, row.updated_ms + at);
-                self.0.records.put_assistant(AssistantRow { created_ms, updated_ms, ..row }).await?;
+                let row = AssistantRow { created_ms, updated_ms, ..row };
+                if !self.0.options.is_read_only {
+                    self.0.records.put_assistant(row.clone()).await?;
+                }
+                defaults.push(row);
             }
-            Ok::<_, Failure>(())
+            Ok::<_, Failure>(defaults)
         };
-        self.0.defaults.get_or_try_init(store).await.copied()
+        Ok(self.0.defaults.get_or_try_init(store).await?)
     }
 
     fn first_version(&self, request: AssistantCreate) -> AssistantRow {
@@ -53,10 +58,9 @@ impl Service {
 
     /// Returns an assistant that the client may use, by its id or by the name of its graph.
     pub(super) async fn assistant_row(&self, scope: &Scope, id: &str) -> Result<AssistantRow, Failure> {
-        self.defaults().await?;
         let default = self.0.graphs.named(id).map(|graph| ids::default_assistant(graph.name().as_str()));
         let named = default.as_deref().unwrap_or(id);
-        let row = self.0.records.assistant(named).await?;
+        let row = self.current_assistant(named).await?;
         row.filter(|row| self.is_visible(scope, row))
             .ok_or_else(|| Failure::not_found(format!("Assistant {id} not found")))
     }
@@ -156,7 +160,10 @@ impl Service {
         request: VersionSearch,
     ) -> Result<Vec<Value>, Failure> {
         let row = self.assistant_row(scope, id).await?;
-        let versions = self.0.records.versions(&row.id).await?;
+        let mut versions = self.0.records.versions(&row.id).await?;
+        if versions.is_empty() {
+            versions.push(row);
+        }
         let fitting = versions.iter().filter(|row| has(&json!(row.metadata), &request.metadata));
         Ok(fitting.skip(request.page.offset).take(request.page.limit).map(assistant).collect())
     }
@@ -177,7 +184,7 @@ impl Service {
     ) -> Result<(Vec<Value>, u64), Failure> {
         let select_ = request.select.clone();
         let query = self.assistants_of(scope, request).await?;
-        let found = self.0.records.assistants(&query).await?;
+        let found = self.found_assistants(&query).await?;
         Ok((found.rows.iter().map(|row| select(assistant(row), select_.as_deref())).collect(), found.total))
     }
 
@@ -188,7 +195,7 @@ impl Service {
         request: AssistantSearch,
     ) -> Result<u64, Failure> {
         let query = self.assistants_of(scope, request).await?;
-        Ok(self.0.records.assistants(&AssistantQuery { offset: 0, limit: 0, ..query }).await?.total)
+        Ok(self.found_assistants(&AssistantQuery { offset: 0, limit: 0, ..query }).await?.total)
     }
 
     pub(super) async fn assistants_of(

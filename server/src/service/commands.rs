@@ -46,9 +46,11 @@ impl Service {
             Command::Subscribe(_) => Ok(json!({ "subscription_id": new_id(), "replayed_events": 0 })),
             Command::Unsubscribe => Ok(json!({})),
             Command::GetTree => {
+                let idle = "No active run is bound to this thread.";
                 let row = self.thread_row(scope, thread).await;
-                if !row.is_ok_and(|row| row.status == ThreadStatus::Busy) {
-                    return Err((Code::NoSuchRun, "No active run is bound to this thread.".to_owned()));
+                let row = row.map_err(|failure| wrong(failure.if_missing(idle)))?;
+                if row.status != ThreadStatus::Busy {
+                    return Err((Code::NoSuchRun, idle.to_owned()));
                 }
                 let at = StateAt { subgraphs: true, ..StateAt::default() };
                 let state = self.state(scope, thread, at).await.map_err(wrong)?;

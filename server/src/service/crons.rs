@@ -30,6 +30,7 @@ impl Service {
         request: CronCreate,
     ) -> Result<Value, Failure> {
         let now = self.now_ms();
+        self.check_webhook(request.run.kwargs.webhook.as_deref())?;
         let assistant = self.assistant_row(scope, &request.run.assistant).await?;
         let thread = match thread {
             Some(thread) => Some(self.thread_row(scope, thread).await?.id),
@@ -81,6 +82,7 @@ impl Service {
     ) -> Result<Value, Failure> {
         let mut row = self.cron_row(scope, id).await?;
         let now = self.now_ms();
+        self.check_webhook(patch.webhook.as_deref())?;
         let mut request: Map<String, Value> = row.payload.decode().unwrap_or_default();
         request.extend(patch.payload);
         row.payload = payload(&request);

@@ -9,6 +9,8 @@ mod commands;
 mod crons;
 mod failure;
 mod items;
+#[cfg(feature = "studio")]
+mod lent;
 mod runs;
 mod schedule;
 mod shown;
@@ -19,15 +21,20 @@ mod supersteps;
 mod tests;
 mod threads;
 mod tools;
+mod unstored;
 mod upkeep;
+#[cfg(feature = "webhooks")]
+mod webhooks;
 
 pub(crate) use streams::{Resume, ThreadMode};
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use superstep_core::records::Records;
+use superstep_core::id::ThreadId;
+use superstep_core::records::{AssistantRow, Records};
 use superstep_core::run::{AnyGraph, CancellationToken};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -37,11 +44,12 @@ pub(crate) use crate::clock::Clock;
 use crate::graphs::{Graphs, GraphsError};
 use crate::log::{Hub, Views};
 pub(crate) use crate::scope::Scope;
+use crate::webhook::Webhooks;
 use crate::wire::Failure;
 use crate::work::{WorkOptions, Worker};
 
 /// Settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ServiceOptions {
     /// The maximum number of runs at the same time.
     pub(crate) workers: usize,
@@ -49,11 +57,16 @@ pub(crate) struct ServiceOptions {
     pub(crate) lease: Duration,
     /// The maximum number of runs that wait.
     pub(crate) most_pending: u64,
+    /// The webhooks that may be called.
+    pub(crate) webhooks: Webhooks,
+    /// `true` to store nothing.
+    pub(crate) is_read_only: bool,
 }
 
 impl Default for ServiceOptions {
     fn default() -> Self {
-        Self { workers: 64, lease: Duration::from_secs(10), most_pending: 10_000 }
+        let (lease, webhooks) = (Duration::from_secs(10), Webhooks::default());
+        Self { workers: 64, lease, most_pending: 10_000, webhooks, is_read_only: false }
     }
 }
 
@@ -69,8 +82,10 @@ struct Shared {
     worker: Arc<Worker>,
     clock: Clock,
     options: ServiceOptions,
-    /// Set when the default assistants are stored.
-    defaults: OnceCell<()>,
+    /// The default assistants, which are stored unless the server only reads.
+    defaults: OnceCell<Vec<AssistantRow>>,
+    /// Threads that are known to have rows, on a server that only reads.
+    with_rows: Mutex<HashSet<ThreadId>>,
     /// The number of pending runs, as of the last tick and the requests since.
     pending: AtomicU64,
     /// Cancelled when the streams end.
@@ -109,6 +124,7 @@ impl Service {
             clock,
             options,
             defaults: OnceCell::new(),
+            with_rows: Mutex::default(),
             pending: AtomicU64::new(0),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),

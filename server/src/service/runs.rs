@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use superstep_core::checkpoint::{At, CheckpointerExt};
 use superstep_core::records::life::{Admitted, Cancelled};
 use superstep_core::records::{
-    AssistantRow, CancelAction, Expiry, ExpiryStrategy, RunQuery, RunRow, RunStatus, ThreadChange, ThreadRow,
-    ThreadStatus,
+    AssistantRow, Calls, CancelAction, Expiry, ExpiryStrategy, RunQuery, RunRow, RunStatus, ThreadChange,
+    ThreadRow, ThreadStatus,
 };
 use superstep_core::run::AnyGraph;
 use superstep_core::state::Json;
@@ -49,8 +49,8 @@ impl Service {
             let detail = "too many runs wait; try again later";
             return Err(Failure { retry_after: Some(5), ..Failure::new(429, detail) });
         }
-        let missing =
-            |failure: Failure| if failure.status == 404 { Failure::not_found(MISSING) } else { failure };
+        self.check_webhook(request.kwargs.webhook.as_deref())?;
+        let missing = |failure: Failure| failure.if_missing(MISSING);
         let assistant = self.assistant_row(scope, &request.assistant).await.map_err(missing)?;
         let graph = self.graph(assistant.graph.as_str())?;
         check_nodes(graph, &request.kwargs)?;
@@ -82,6 +82,11 @@ impl Service {
             Admitted::Busy => Err(Failure::conflict(BUSY)),
             Admitted::Exists => Err(Failure::conflict(format!("Run with ID {} already exists", run.id))),
         }
+    }
+
+    /// Checks that the server may call the webhook of a request.
+    pub(crate) fn check_webhook(&self, address: Option<&str>) -> Result<(), Failure> {
+        address.map_or(Ok(()), |address| self.0.options.webhooks.check(address))
     }
 
     /// Returns the thread of a new run, which is created if the request says so.
@@ -121,10 +126,8 @@ impl Service {
             kwargs.checkpoint.as_ref().filter(|checkpoint| checkpoint.namespace.is_empty())
             && let Some(id) = &checkpoint.id
         {
-            thread
-                .at(checkpoint_id(id)?)
-                .await
-                .map_err(|_| Failure::not_found(format!("Checkpoint {id} not found")))?;
+            let missing = |error| Failure::from(error).if_missing(format!("Checkpoint {id} not found"));
+            thread.at(checkpoint_id(id)?).await.map_err(missing)?;
             return Ok(None);
         }
         let resume = kwargs.command.as_ref().and_then(|command| command.resume.as_ref());
@@ -175,6 +178,7 @@ impl Service {
         let delay = std::time::Duration::try_from_secs_f64(request.after_seconds).unwrap_or_default();
         let mut kwargs = configured(request.kwargs, assistant);
         kwargs.temporary = thread.expiry.is_some_and(|expiry| expiry.minutes <= TEMPORARY);
+        let calls = kwargs.webhook.is_some().then(Calls::default);
         let mut kwargs = json!(kwargs);
         if let Some(asked) = asked {
             kwargs[ASKED] = json!(asked);
@@ -197,6 +201,7 @@ impl Service {
             lost: 0,
             cancel: None,
             error: None,
+            calls,
         }
     }
 
@@ -220,12 +225,11 @@ impl Service {
         thread: Option<&str>,
         id: &str,
     ) -> Result<RunRow, Failure> {
-        let unknown = || Failure::not_found(format!("Run with ID {id} not found"));
-        let row = self.0.records.run(id).await?.ok_or_else(unknown)?;
-        if thread.is_some_and(|thread| thread != row.thread.as_str()) {
-            return Err(unknown());
-        }
-        self.thread_row(scope, row.thread.as_str()).await.map_err(|_| unknown())?;
+        let unknown = format!("Run with ID {id} not found");
+        let row = self.0.records.run(id).await?;
+        let row = row.filter(|row| thread.is_none_or(|thread| thread == row.thread.as_str()));
+        let row = row.ok_or_else(|| Failure::not_found(&unknown))?;
+        self.thread_row(scope, row.thread.as_str()).await.map_err(|failure| failure.if_missing(unknown))?;
         Ok(self.redacted(row))
     }
 
@@ -249,7 +253,7 @@ impl Service {
     }
 
     /// Returns the row of a run for clients, without the secrets of its request.
-    fn redacted(&self, row: RunRow) -> RunRow {
+    pub(super) fn redacted(&self, row: RunRow) -> RunRow {
         let graph = self.0.graphs.named(row.graph.as_str());
         RunRow { kwargs: redacted(row.kwargs, graph), ..row }
     }
@@ -277,8 +281,13 @@ impl Service {
         if let (RunStatus::Error | RunStatus::Timeout, Some(error)) = (run.status, &run.error) {
             return Ok(failed(&error.decode().unwrap_or_default()));
         }
+        self.values_of(&run).await
+    }
+
+    /// Returns the values with which a run has ended, with `__interrupt__`.
+    pub(super) async fn values_of(&self, run: &RunRow) -> Result<Value, Failure> {
         let graph = self.graph(run.graph.as_str())?;
-        let Some(shown) = self.last_of(graph, &run).await? else { return Ok(json!({})) };
+        let Some(shown) = self.last_of(graph, run).await? else { return Ok(json!({})) };
         let state = shown.state(false);
         let mut values = state["values"].clone();
         if let Some(interrupts) = state["interrupts"].as_array().filter(|interrupts| !interrupts.is_empty()) {
@@ -289,15 +298,21 @@ impl Service {
 
     /// Returns the last checkpoint of a run.
     async fn last_of(&self, graph: &AnyGraph, run: &RunRow) -> Result<Option<shown::Shown>, Failure> {
-        let thread = graph.thread(run.thread.clone());
+        let head = shown::head(graph, &run.thread).await?;
+        let is_of_run = |shown: &shown::Shown| {
+            shown.view.metadata.user.get(RUN_ID).is_some_and(|id| id.as_str() == Some(&run.id))
+        };
+        if head.as_ref().is_none_or(is_of_run) {
+            return Ok(head);
+        }
         let Some(saver) = graph.saver() else { return Ok(None) };
+        let thread = graph.thread(run.thread.clone());
         let of_run = Json::encode(&run.id).ok();
         let history = saver.history(&run.thread, At::Head, LATER).await?;
-        let position = history.iter().position(|summary| summary.metadata.get(RUN_ID) == of_run.as_ref());
-        match position {
-            None | Some(0) => shown::head(graph, &run.thread).await,
-            Some(position) => {
-                let past = thread.at(history[position].id).await?;
+        match history.iter().find(|summary| summary.metadata.get(RUN_ID) == of_run.as_ref()) {
+            None => Ok(head),
+            Some(last) => {
+                let past = thread.at(last.id).await?;
                 Ok(shown::past(graph, &thread, &past).await?)
             }
         }
@@ -336,7 +351,7 @@ impl Service {
             Some(ids) => {
                 let mut runs = Vec::new();
                 for id in ids {
-                    runs.extend(self.run_row(scope, request.thread.as_deref(), id).await.ok());
+                    runs.extend(found(self.run_row(scope, request.thread.as_deref(), id).await)?);
                 }
                 runs
             }
@@ -348,8 +363,8 @@ impl Service {
         };
         let mut cancelled = 0;
         for run in runs {
-            let is_visible = self.run_row(scope, None, &run.id).await.is_ok();
-            if is_visible && self.cancel(scope, &run, request.action).await.is_ok() {
+            let is_visible = found(self.run_row(scope, None, &run.id).await)?.is_some();
+            if is_visible && found(self.cancel(scope, &run, request.action).await)?.is_some() {
                 cancelled += 1;
             }
         }
@@ -379,6 +394,14 @@ impl Service {
     pub(crate) async fn check_store(&self) -> Result<(), Failure> {
         self.0.records.thread(&thread_id("ok")).await?;
         Ok(())
+    }
+}
+
+/// Returns `None` for something that does not exist.
+fn found<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match result {
+        Err(failure) if failure.status == 404 => Ok(None),
+        other => other.map(Some),
     }
 }
 

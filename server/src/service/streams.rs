@@ -27,6 +27,16 @@ pub(crate) enum Resume {
     All,
 }
 
+impl Resume {
+    /// Returns the number of the entry after which a client continues.
+    fn place(self) -> Option<u64> {
+        match self {
+            Self::After(number) => Some(number / PER_ENTRY),
+            Self::Start | Self::Live | Self::All => None,
+        }
+    }
+}
+
 /// The kinds of events of the stream of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadMode {
@@ -122,8 +132,9 @@ impl Service {
         };
         let subscription = Subscription::of_run(&self.0.hub, run, 0);
         let graph = self.0.graphs.named(run.graph.as_str()).cloned();
-        let place = (graph, run.thread.clone());
-        Ok(frames(self.projected(subscription, project(seen), place, seen, on_missed)))
+        let of = (graph, run.thread.clone());
+        let projected = self.projected(subscription, project(seen), of, seen, on_missed);
+        Ok(frames(Projected { place: resume.place(), ..projected }))
     }
 
     /// Returns the messages of a thread's stream, which does not end.
@@ -146,7 +157,8 @@ impl Service {
         let graph = row.as_ref().map(|row| self.graph_of(row)).transpose()?.flatten().cloned();
         let subscription = Subscription::of_thread(&self.0.hub, &id, 0);
         let projected = self.projected(subscription, project(seen), (graph, id), seen, on_missed);
-        Ok(frames(Projected { scope: scope.clone(), is_admitted: row.is_some(), ..projected }))
+        let (scope, is_admitted) = (scope.clone(), row.is_some());
+        Ok(frames(Projected { place: resume.place(), scope, is_admitted, ..projected }))
     }
 
     /// Returns the last number that a message of a thread's log may have.
@@ -177,6 +189,7 @@ impl Service {
             is_admitted,
             views,
             seen,
+            place: None,
             on_missed,
             stop,
         }

@@ -1,7 +1,7 @@
 //! Threads: their rows, which begin with a request, or when a thread without one is first asked for.
 
 use serde_json::{Map, Value};
-use superstep_core::checkpoint::{At, Load};
+use superstep_core::checkpoint::{At, Checkpoint, Load};
 use superstep_core::id::ThreadId;
 use superstep_core::records::life::Cancelled;
 use superstep_core::records::{
@@ -16,7 +16,7 @@ use super::{Scope, Service, new_id};
 use crate::wire::select::select;
 use crate::wire::thread::{Prune, ThreadCreate, ThreadPatch, ThreadSearch, ThreadView, Ttl, thread};
 use crate::wire::{Failure, ids};
-use crate::work::{Stop, resting};
+use crate::work::Stop;
 
 /// The number of rows that are read at once.
 const PAGE: usize = 256;
@@ -100,17 +100,28 @@ impl Service {
         }
     }
 
-    /// Stores the row of a thread that has checkpoints of a served graph, and no row.
+    /// Returns the row of a thread that has checkpoints of a served graph, and no row. It is stored, unless the server
+    /// only reads.
     pub(super) async fn adopted(&self, id: &ThreadId) -> Result<Option<ThreadRow>, Failure> {
         let Some(saver) = self.0.graphs.iter().find_map(|graph| graph.saver()) else { return Ok(None) };
         let Load::Whole(head) = saver.load(id, At::Head, None).await? else { return Ok(None) };
-        let Some(graph) = self.0.graphs.named(head.graph.as_str()) else { return Ok(None) };
-        let metadata = Map::from_iter([("graph_id".to_owned(), Value::from(graph.name().as_str()))]);
-        let status = resting(&graph.thread(id.clone())).await?;
-        let at = head.checkpoint.id.unix_ms();
+        if self.0.graphs.named(head.graph.as_str()).is_none() {
+            return Ok(None);
+        }
+        let Checkpoint { id: at, frontier, .. } = &head.checkpoint;
+        let row = self.row_of_head(id, head.graph.as_str(), at.unix_ms(), frontier.nodes().next().is_some());
+        Ok(Some(match self.0.options.is_read_only {
+            true => row,
+            false => self.0.records.insert_thread(row).await?.0,
+        }))
+    }
+
+    /// Returns a row for a thread, given its graph, the time of its head, and if that has next tasks.
+    pub(super) fn row_of_head(&self, id: &ThreadId, graph: &str, at_ms: u64, leads_on: bool) -> ThreadRow {
+        let metadata = Map::from_iter([("graph_id".to_owned(), Value::from(graph))]);
         let row = self.new_row(&Scope::default(), id.as_str(), metadata, None);
-        let row = ThreadRow { status, created_ms: at, updated_ms: at, state_updated_ms: at, ..row };
-        Ok(Some(self.0.records.insert_thread(row).await?.0))
+        let status = if leads_on { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
+        ThreadRow { status, created_ms: at_ms, updated_ms: at_ms, state_updated_ms: at_ms, ..row }
     }
 
     pub(super) async fn shown_thread(&self, row: &ThreadRow, shows_ttl: bool) -> Result<Value, Failure> {
@@ -190,7 +201,7 @@ impl Service {
         let mut query = threads_of(scope, &request);
         if request.values.is_empty() {
             (query.offset, query.limit) = (request.page.offset, request.page.limit);
-            let found = self.0.records.threads(&query).await?;
+            let found = self.found_threads(&query).await?;
             let mut threads = Vec::with_capacity(found.rows.len());
             for row in &found.rows {
                 let view = if needs_view(&request) { self.view(row).await? } else { ThreadView::default() };
@@ -214,7 +225,7 @@ impl Service {
     pub(crate) async fn count_threads(&self, scope: &Scope, request: ThreadSearch) -> Result<u64, Failure> {
         let query = threads_of(scope, &request);
         if request.values.is_empty() {
-            return Ok(self.0.records.threads(&ThreadQuery { limit: 0, ..query }).await?.total);
+            return Ok(self.found_threads(&ThreadQuery { limit: 0, ..query }).await?.total);
         }
         let mut total = 0;
         self.each_with_values(query, &request.values, |_, _| total += 1).await?;
@@ -230,7 +241,7 @@ impl Service {
     ) -> Result<(), Failure> {
         query.limit = PAGE;
         loop {
-            let rows = self.0.records.threads(&query).await?.rows;
+            let rows = self.found_threads(&query).await?.rows;
             for row in &rows {
                 let view = self.view(row).await?;
                 if view.values.as_ref().is_some_and(|state| has(state, values)) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use superstep_core::checkpoint::{Page, Scan, ThreadScan};
 use superstep_core::records::{ExpiryStrategy, ThreadChange};
+use tokio::task::JoinHandle;
 
 use super::{Scope, Service};
 use crate::wire::Failure;
@@ -23,10 +24,21 @@ const SWEEP: u32 = 10;
 const THREADS: usize = 256;
 
 impl Service {
-    /// Starts the workers, on the current tokio runtime.
+    /// Starts the workers, on the current tokio runtime. A server that only reads has none.
     pub(crate) fn start(&self) {
-        let worker = Arc::clone(&self.0.worker);
-        self.spawn(worker.work());
+        if self.0.options.is_read_only {
+            let service = self.clone();
+            return self.spawn(async move { service.sweeps().await });
+        }
+        let work = Arc::clone(&self.0.worker).work();
+        #[cfg(feature = "webhooks")]
+        let work = {
+            let calls = self.clone().call_webhooks();
+            async move {
+                tokio::join!(work, calls);
+            }
+        };
+        self.spawn(work);
         let service = self.clone();
         self.spawn(async move { service.ticks().await });
         let service = self.clone();
@@ -56,6 +68,9 @@ impl Service {
     /// Waits for the end of the workers, and cancels their runs after this time.
     async fn finished(&self, grace: Duration) {
         let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.0.options.is_read_only {
+            return tasks.iter().for_each(JoinHandle::abort);
+        }
         if tasks.is_empty() {
             return;
         }
@@ -69,6 +84,15 @@ impl Service {
             }
             // A node that blocks its thread cannot be cancelled: its run is claimed again when the claim is over.
             drop(tokio::time::timeout(TICK, work).await);
+        }
+    }
+
+    /// Removes unused logs from memory.
+    async fn sweeps(&self) {
+        let mut interval = tokio::time::interval(TICK * SWEEP);
+        loop {
+            interval.tick().await;
+            self.0.hub.sweep();
         }
     }
 

@@ -18,6 +18,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
+#[cfg(feature = "webhooks")]
+use super::receiver::Receiver;
 use super::{request, send};
 use crate::{Token, serve};
 
@@ -59,14 +61,14 @@ fn vault() -> Graph<Vault> {
 
 /// Everything that is logged down to a level, as text.
 #[derive(Clone)]
-pub(super) struct Logged(Arc<Mutex<String>>, Level);
+pub(crate) struct Logged(Arc<Mutex<String>>, Level);
 
 impl Logged {
-    pub(super) fn at(level: Level) -> Self {
+    pub(crate) fn at(level: Level) -> Self {
         Self(Arc::default(), level)
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
 }
@@ -135,7 +137,10 @@ const MODES: [&str; 9] =
 async fn a_secret_is_in_no_response_and_in_no_log() {
     let logged = Logged::at(Level::TRACE);
     let _guard = tracing::subscriber::set_default(logged.clone());
-    let (router, workers) = serve(&[&vault()]).auth(Token::new(TOKEN).unwrap()).router().unwrap();
+    let server = serve(&[&vault()]).auth(Token::new(TOKEN).unwrap());
+    #[cfg(feature = "webhooks")]
+    let (server, mut receiver) = (server.allow_webhook_host("127.0.0.1"), Receiver::new(&[]).await);
+    let (router, workers) = server.router().unwrap();
     workers.start();
     let mut client = Client { router: super::contract::checked(router), seen: String::new() };
 
@@ -145,6 +150,8 @@ async fn a_secret_is_in_no_response_and_in_no_log() {
             "assistant_id": "vault", "stream_mode": MODES, "stream_resumable": true, "stream_subgraphs": true,
         });
         run.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        #[cfg(feature = "webhooks")]
+        run.as_object_mut().unwrap().insert("webhook".to_owned(), receiver.url().into());
         run
     };
     let input = run(json!({ "input": { "key": KEY } }));
@@ -180,6 +187,13 @@ async fn a_secret_is_in_no_response_and_in_no_log() {
         "/assistants/vault/graph",
     ] {
         client.send("GET", path, Value::Null).await;
+    }
+    #[cfg(feature = "webhooks")]
+    for status in ["success", "error", "error"] {
+        let body = receiver.next().await.body;
+        assert_eq!(body["status"], status, "{body}");
+        let text = body.to_string();
+        assert!(text.contains("<secret>") && !text.contains("canary"), "{text}");
     }
     let logged = logged.text();
     assert!(!logged.contains("canary"), "{logged}");

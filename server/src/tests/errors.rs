@@ -3,15 +3,12 @@
 use std::future::pending;
 
 use serde_json::{Value, json};
-use superstep_checkpoint::SqliteSaver;
-use superstep_core::checkpoint::StoreError;
 use superstep_core::graph::{END, START, StateGraph};
 use superstep_core::node::Ask;
 use superstep_core::run::{AnyGraph, Graph};
 
 use super::*;
 use crate::Workers;
-use crate::wire::Failure;
 
 /// A server with threads in the states that errors need: `fresh` never ran, `asks` has a question, `pair` two, and
 /// `busy` a run that never ends.
@@ -86,6 +83,15 @@ fn json_request(method: &str, path: &str, body: String) -> Request<Body> {
     request.body(body.into()).unwrap()
 }
 
+#[cfg(not(feature = "webhooks"))]
+const PRIVATE_WEBHOOK: &str = "webhook: this server was built without webhooks (feature `webhooks`)";
+#[cfg(not(feature = "webhooks"))]
+const LOCAL_WEBHOOK: &str = PRIVATE_WEBHOOK;
+#[cfg(feature = "webhooks")]
+const PRIVATE_WEBHOOK: &str = "webhook: `10.0.0.1` is not on the public internet, ";
+#[cfg(feature = "webhooks")]
+const LOCAL_WEBHOOK: &str = "webhook: `localhost` is not on the public internet, ";
+
 /// Errors: the method, the path, the body, the status, and the beginning of the text.
 fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
     let nil = "00000000-0000-0000-0000-000000000000";
@@ -110,7 +116,67 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             "Thread or assistant not found.",
         ),
         ("POST", "/assistants", json!({ "graph_id": "nope" }), 404, "graph \"nope\" is not served here"),
+        ("DELETE", "/assistants/nope", Value::Null, 404, "Assistant nope not found"),
+        ("GET", "/assistants/nope/schemas", Value::Null, 404, "Assistant nope not found"),
+        (
+            "POST",
+            "/assistants/stories/latest",
+            json!({ "version": 9 }),
+            404,
+            "Assistant stories has no version 9",
+        ),
+        ("PATCH", "/threads/nope", json!({}), 404, "Thread with ID nope not found"),
+        ("DELETE", "/threads/nope", Value::Null, 404, "Thread with ID nope not found"),
+        ("POST", "/threads/nope/copy", json!({}), 404, "Thread with ID nope not found"),
+        ("POST", "/threads/nope/history", json!({}), 404, "Thread with ID nope not found"),
+        ("GET", "/threads/nope/runs", Value::Null, 404, "Thread with ID nope not found"),
+        (
+            "POST",
+            "/threads/nope/state",
+            json!({ "values": { "topic": "Go" } }),
+            404,
+            "Thread with ID nope not found",
+        ),
+        ("GET", "/threads/asks/runs/nope/join", Value::Null, 404, "Run with ID nope not found"),
+        ("GET", "/threads/asks/runs/nope/stream", Value::Null, 404, "Run with ID nope not found"),
+        ("DELETE", "/threads/asks/runs/nope", Value::Null, 404, "Run with ID nope not found"),
+        ("GET", "/runs/nope/stream", Value::Null, 404, "Run with ID nope not found"),
+        (
+            "POST",
+            "/runs/cancel",
+            json!({ "thread_id": "asks", "run_ids": ["nope"] }),
+            404,
+            "No matching runs to cancel.",
+        ),
         ("GET", "/threads/asks/state/nope", Value::Null, 404, "Checkpoint nope not found"),
+        (
+            "POST",
+            "/threads/asks/state/checkpoint",
+            json!({ "checkpoint": { "checkpoint_id": nil } }),
+            404,
+            "Checkpoint 0000",
+        ),
+        (
+            "POST",
+            "/threads/asks/state",
+            json!({ "values": {}, "checkpoint_id": nil }),
+            404,
+            "Checkpoint 0000",
+        ),
+        (
+            "POST",
+            "/threads/asks/history",
+            json!({ "before": nil }),
+            404,
+            "Thread asks has no checkpoint 0000",
+        ),
+        (
+            "POST",
+            "/threads/asks/commands",
+            json!({ "id": 1, "method": "state.fork", "params": { "checkpoint_id": nil } }),
+            200,
+            "Checkpoint 0000",
+        ),
         ("POST", "/threads/asks/runs", run(json!({ "checkpoint_id": nil })), 404, "Checkpoint 0000"),
         ("GET", "/nope", Value::Null, 404, "Not Found"),
         ("PUT", "/threads", json!({}), 405, "Method Not Allowed"),
@@ -144,11 +210,33 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             "stream_mode: \"nope\" is not valid; expected one of values, ",
         ),
         (
+            "GET",
+            "/threads/asks/stream?stream_mode=nope",
+            Value::Null,
+            422,
+            "stream_mode: \"nope\" is not valid; expected one of run_modes, lifecycle, state_update",
+        ),
+        (
             "POST",
             "/threads/asks/stream/events",
             json!({ "channels": ["nope"] }),
             400,
             "channels contains unsupported entries: nope. Allowed: values, ",
+        ),
+        (
+            "POST",
+            "/threads/asks/commands",
+            json!({ "id": 1, "method": "nope" }),
+            200,
+            "Unknown protocol command: nope",
+        ),
+        ("GET", "/assistants/stories/graph?xray=nope", Value::Null, 422, "xray: \"nope\" is not a boolean"),
+        (
+            "POST",
+            "/threads/fresh/runs",
+            run(json!({ "multitask_strategy": "nope" })),
+            422,
+            "multitask_strategy: \"nope\" is not valid; expected one of reject, enqueue, ",
         ),
         // Bodies of a wrong form.
         ("POST", "/threads", json!([]), 422, "the body is a list, and must be an object"),
@@ -165,6 +253,31 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
             json!({ "assistant_id": 3 }),
             422,
             "assistant_id: expected a string, found ",
+        ),
+        (
+            "POST",
+            "/threads/fresh/runs",
+            run(json!({ "config": { "configurable": 3 } })),
+            422,
+            "config.configurable: expected an object, found a number",
+        ),
+        ("POST", "/threads/search", json!({ "limit": 1001 }), 422, "limit: 1001 is not from 1 to 1000"),
+        ("GET", "/threads/asks/runs?limit=x", Value::Null, 422, "limit: \"x\" is not a whole number from 0"),
+        ("GET", "/ok?check_db=maybe", Value::Null, 422, "check_db: \"maybe\" is not a boolean"),
+        ("POST", "/runs/batch", json!({}), 422, "the body must be a list of runs"),
+        (
+            "POST",
+            "/threads",
+            json!({ "thread_id": "no spaces" }),
+            422,
+            "Invalid thread ID: must be 1 to 255 letters, digits or _.:-",
+        ),
+        (
+            "PUT",
+            "/store/items",
+            json!({ "namespace": [], "key": "k", "value": {} }),
+            400,
+            "Namespace cannot be empty",
         ),
         (
             "POST",
@@ -213,11 +326,42 @@ fn table() -> Vec<(&'static str, &'static str, Value, u16, &'static str)> {
         ),
         (
             "POST",
+            "/threads/asks/runs",
+            run(json!({ "strict_resume": true, "command": { "resume": { "0".repeat(32): "yes" } } })),
+            422,
+            "question 00000000000000000000000000000000 is not open; the open questions are: ",
+        ),
+        (
+            "POST",
+            "/threads/asks/commands",
+            json!({ "id": 1, "method": "input.respond", "params": { "interrupt_id": "nope", "response": 1 } }),
+            200,
+            "question nope is not open",
+        ),
+        (
+            "POST",
             "/runs/wait",
             run(json!({ "command": { "resume": "yes" } })),
             400,
             "You must provide a thread_id when resuming.",
         ),
+        // Webhooks.
+        (
+            "POST",
+            "/threads/fresh/runs",
+            run(json!({ "webhook": 3 })),
+            422,
+            "webhook: expected a string, found ",
+        ),
+        ("POST", "/threads/fresh/runs", run(json!({ "webhook": "http://10.0.0.1/" })), 422, PRIVATE_WEBHOOK),
+        (
+            "POST",
+            "/threads/fresh/runs/stream",
+            run(json!({ "webhook": "http://localhost/" })),
+            422,
+            LOCAL_WEBHOOK,
+        ),
+        ("POST", "/runs/batch", json!([run(json!({ "webhook": "http://10.0.0.1/" }))]), 422, PRIVATE_WEBHOOK),
         // Conflicts.
         ("POST", "/threads", json!({ "thread_id": "asks" }), 409, "Thread with ID asks already exists"),
         (
@@ -265,6 +409,43 @@ async fn every_error_has_its_status_and_its_text() {
     assert_eq!(found, (415, "the body must have the content type application/json".to_owned()));
 }
 
+/// A file may have threads and assistants of graphs that the program no longer has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graph_that_is_no_longer_served_is_404_by_its_name() {
+    let saver = stories().saver().unwrap().clone();
+    let before = router(serve(&[&stalls(saver.clone()), &pairs(saver.clone())]));
+    let after = router(serve(&[&pairs(saver)]));
+    for (path, body) in [
+        ("/threads", json!({ "thread_id": "t", "metadata": { "graph_id": "stalls" } })),
+        ("/assistants", json!({ "assistant_id": "a", "graph_id": "stalls" })),
+    ] {
+        let created = send(&before, json_request("POST", path, body.to_string())).await;
+        assert_eq!(created.status(), 200, "{path}");
+    }
+    let text = "graph \"stalls\" is not served here";
+    for (method, path, body, text) in [
+        ("GET", "/threads/t/state", Value::Null, text),
+        ("POST", "/threads/t/history", json!({}), text),
+        ("POST", "/threads/t/state", json!({ "values": {} }), text),
+        ("GET", "/assistants/a/schemas", Value::Null, text),
+        ("POST", "/threads/t/runs", json!({ "assistant_id": "a" }), text),
+        ("POST", "/threads/t/runs", json!({ "assistant_id": "stalls" }), "Thread or assistant not found."),
+    ] {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let found = super::error(send(&after, json_request(method, path, body)).await).await;
+        assert_eq!(found, (404, text.to_owned()), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn graphs_without_a_store_have_no_items() {
+    let saver = stories().saver().unwrap().clone();
+    let router = router(serve(&[&pairs(saver)]));
+    let search = json_request("POST", "/store/items/search", json!({ "namespace_prefix": [] }).to_string());
+    let text = "no graph has a store; give one its own with `.store(..)`";
+    assert_eq!(super::error(send(&router, search).await).await, (404, text.to_owned()));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_refused_request_the_question_is_open_and_no_run_exists() {
     let fixture = Fixture::new().await;
@@ -294,38 +475,13 @@ fn a_server_needs_graphs_with_a_checkpointer() {
     };
     let error = serve(&[&bare]).router().err().unwrap();
     assert_eq!(error.to_string(), "graph \"bare\" has no checkpointer; give it one with `.checkpointer(..)`");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_store_is_503_and_the_client_may_try_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("full.db");
-    drop(SqliteSaver::open(&file).await.unwrap());
-    let pages = u32::try_from(file.metadata().unwrap().len() / 4096).unwrap() + 24;
-    let saver = SqliteSaver::options().max_pages(pages).open(&file).await.unwrap();
-    let stories = stories().checkpointer(saver);
-    let router = router(serve(&[&stories]));
-    for _ in 0..2000 {
-        let body = json!({ "metadata": { "text": "x".repeat(3000) } }).to_string();
-        let response = send(&router, json_request("POST", "/threads", body)).await;
-        if response.status() != 200 {
-            assert_eq!(response.headers()["retry-after"], "1");
-            let detail = "the store cannot be used at the moment; try again".to_owned();
-            assert_eq!(super::error(response).await, (503, detail));
-            let found = send(&router, json_request("POST", "/threads/search", "{}".to_owned())).await;
-            assert_eq!(found.status(), 200, "reading still works");
-            return;
-        }
-    }
-    panic!("the store was never full");
-}
-
-/// Locked and read-only files: the errors that savers return for them.
-#[test]
-fn a_store_that_is_locked_or_cannot_be_written_is_503() {
-    for error in [StoreError::Busy, StoreError::Io("attempt to write a readonly database".into())] {
-        let failure = Failure::from(error);
-        assert_eq!((failure.status, failure.retry_after), (503, Some(1)));
-        assert!(!failure.detail.contains("readonly"), "clients do not see the store's own text");
-    }
+    let none = serve(&[]).router().err().unwrap();
+    assert_eq!(none.to_string(), "a server needs at least one graph");
+    let twice = stories();
+    let twice = serve(&[&twice, &twice]).router().err().unwrap();
+    assert_eq!(twice.to_string(), "two graphs are named \"stories\"; a server needs different names");
+    let apart = serve(&[&stories(), &pairs(stories().saver().unwrap().clone())]).router().err().unwrap();
+    let text =
+        "graphs \"pairs\" and \"stories\" have different stores; share one with `.shared_checkpointer(..)`";
+    assert_eq!(apart.to_string(), text);
 }

@@ -1,6 +1,7 @@
 //! Requests that the guard refuses.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,9 +12,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
 
-use super::{body, error, request, router, send, server};
+use super::tenants::{command, connected};
+use super::{body, error, listen, request, router, send, server};
 use crate::api::endpoints;
 use crate::counts::Counts;
 use crate::guard::{self, Everyone, Guard, Hosts, Limits, Streams};
@@ -166,6 +169,72 @@ async fn the_program_decides_what_each_client_may_do() {
     assert_eq!(sent("GET", "/ok", "ada").await.status(), StatusCode::OK);
 }
 
+/// Admits a client with a key that does not expire, and with one that may.
+struct Expiring(Arc<AtomicBool>);
+
+const EXPIRED: &str = "the key has expired; log in again";
+
+#[async_trait]
+impl Auth for Expiring {
+    async fn authenticate(&self, parts: &Parts) -> Result<Identity, AuthError> {
+        match parts.headers.get("x-api-key").and_then(|key| key.to_str().ok()) {
+            Some("short") if self.0.load(Ordering::Relaxed) => {
+                Err(AuthError::Unauthenticated { reason: EXPIRED.into() })
+            }
+            Some(_) => Ok(Identity::new("ada")),
+            None => Err(AuthError::Unauthenticated { reason: "no key".into() }),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_key_has_expired_requests_are_401_and_an_open_stream_has_its_events() {
+    let expired = Arc::new(AtomicBool::new(false));
+    let (router, workers) = server().auth(Expiring(Arc::clone(&expired))).router().unwrap();
+    workers.start();
+    let router = super::contract::checked(router);
+    let sent = |method: &str, path: &str, key: &str, body: Value| {
+        let request =
+            request(method, path).header("x-api-key", key).header("content-type", "application/json");
+        send(&router, request.body(Body::from(body.to_string())).unwrap())
+    };
+    let thread = json!({ "thread_id": "t" });
+    assert_eq!(sent("POST", "/threads", "short", thread).await.status(), StatusCode::OK);
+    let mut open =
+        sent("GET", "/threads/t/stream", "short", Value::Null).await.into_body().into_data_stream();
+    expired.store(true, Ordering::Relaxed);
+    for (method, path) in [("GET", "/threads/t"), ("POST", "/threads/t/runs"), ("GET", "/threads/t/stream")] {
+        let response = sent(method, path, "short", json!({ "assistant_id": "stories" })).await;
+        assert_eq!(response.headers()["www-authenticate"], "Bearer");
+        assert_eq!(error(response).await, (401, EXPIRED.to_owned()), "{method} {path}");
+    }
+    let run = json!({ "assistant_id": "stories", "input": { "topic": "Rust" } });
+    assert_eq!(sent("POST", "/threads/t/runs/wait", "long", run).await.status(), StatusCode::OK);
+    let mut text = String::new();
+    while !text.contains("run_done") {
+        text += std::str::from_utf8(&open.next().await.unwrap().unwrap()).unwrap();
+    }
+    assert!(text.contains("about Rust"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_key_has_expired_a_socket_carries_out_no_command() {
+    let expired = Arc::new(AtomicBool::new(false));
+    let listening = listen(server().auth(Expiring(Arc::clone(&expired)))).await;
+    let address = listening.address();
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(listening.until(std::future::pending()));
+    let subscribe = |id: u64| {
+        let params = json!({ "channels": ["values"] });
+        json!({ "id": id, "method": "subscription.subscribe", "params": params })
+    };
+    let mut socket = connected(address, "short", "t").await;
+    assert_eq!(command(&mut socket, subscribe(1)).await["type"], "success");
+    expired.store(true, Ordering::Relaxed);
+    let refused = json!({ "type": "error", "id": 2, "error": "permission_denied", "message": EXPIRED });
+    assert_eq!(command(&mut socket, subscribe(2)).await, refused);
+}
+
 /// Returns a guard in front of one route that panics, and one that reads.
 fn guarded(limits: Limits) -> Router {
     let guard = Arc::new(Guard {
@@ -174,6 +243,7 @@ fn guarded(limits: Limits) -> Router {
         limits,
         streams: Streams::default(),
         counts: Counts::default(),
+        is_read_only: false,
     });
     let panics = async || -> StatusCode { panic!("the secret of the handler") };
     Router::new().route("/panics", get(panics)).layer(from_fn_with_state(guard, guard::check))
@@ -205,7 +275,7 @@ async fn large_heads_are_rejected() {
     assert_eq!(error(send(&router, long).await).await.0, 431);
 }
 
-async fn read(body: impl Into<Body>) -> Result<serde_json::Value, (u16, String)> {
+async fn read(body: impl Into<Body>) -> Result<Value, (u16, String)> {
     let headers =
         HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"))]);
     let limits = Limits { body_bytes: 1024, ..Limits::default() };
@@ -227,7 +297,7 @@ async fn malformed_and_too_large_bodies_are_rejected() {
     assert_eq!(read(parts).await.unwrap_err(), too_large);
     let deep = (422, "the body has more than 128 levels of lists and objects".to_owned());
     assert_eq!(read("[".repeat(200) + &"]".repeat(200)).await.unwrap_err(), deep);
-    assert_eq!(read("").await.unwrap(), serde_json::json!({}));
+    assert_eq!(read("").await.unwrap(), json!({}));
 }
 
 trait BoxedBody {
@@ -274,5 +344,5 @@ async fn unknown_paths_and_methods_have_texts() {
     assert_eq!(error(sent("GET", "/ui/agent").await).await.0, 404);
     let ok = sent("GET", "/ok").await;
     assert_eq!(ok.headers()["x-request-id"].len(), 16);
-    assert_eq!(body(ok).await, serde_json::json!({ "ok": true, "services": {} }));
+    assert_eq!(body(ok).await, json!({ "ok": true, "services": {} }));
 }

@@ -1,13 +1,17 @@
 //! Tests of the whole server: requests in, responses out.
 
-mod canary;
+pub(crate) mod canary;
 mod contract;
 mod errors;
 mod flow;
 mod fuzz;
 mod guard;
 mod mcp;
+mod read_only;
+#[cfg(feature = "webhooks")]
+pub(crate) mod receiver;
 mod sockets;
+mod stores;
 mod tenants;
 
 use axum::Router;

@@ -17,7 +17,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::contract::{Contract, checked_by};
 use super::{body, listen, request, router, send, server};
 use crate::api::{Endpoint, endpoints};
-use crate::{Auth, AuthError, Identity, Resource, Workers};
+use crate::{Auth, AuthError, Identity, Resource, Server, Workers};
 
 /// A text in everything that Ada has.
 const NOTE: &str = "a note of Ada's";
@@ -26,7 +26,7 @@ const NOTE: &str = "a note of Ada's";
 const YEARLY: &str = "0 0 1 1 *";
 
 /// Authenticates each client by its key. Each has its own threads, schedules and items.
-struct Owners;
+pub(super) struct Owners;
 
 #[async_trait]
 impl Auth for Owners {
@@ -39,8 +39,8 @@ impl Auth for Owners {
 }
 
 /// A server on which Ada has one of everything.
-struct World {
-    router: Router,
+pub(super) struct World {
+    pub(super) router: Router,
     workers: Workers,
     /// The ids of Ada's objects, by the names of parameters.
     ids: Vec<(&'static str, String)>,
@@ -49,15 +49,19 @@ struct World {
 }
 
 /// A response that was read, but for a stream of events.
-struct Got {
-    status: u16,
+pub(super) struct Got {
+    pub(super) status: u16,
     place: String,
-    body: Value,
+    pub(super) body: Value,
 }
 
 impl World {
     async fn new(contract: &Arc<Contract>) -> Self {
-        let (router, workers) = server().auth(Owners).router().unwrap();
+        Self::of(server(), contract).await
+    }
+
+    pub(super) async fn of(server: Server, contract: &Arc<Contract>) -> Self {
+        let (router, workers) = server.auth(Owners).router().unwrap();
         workers.start();
         let router = checked_by(router, contract);
         let mut world = Self { router, workers, ids: Vec::new(), pending: Default::default() };
@@ -92,7 +96,7 @@ impl World {
         world
     }
 
-    async fn sent(&self, client: &str, method: &str, path: &str, body: Value) -> Got {
+    pub(super) async fn sent(&self, client: &str, method: &str, path: &str, body: Value) -> Got {
         let request =
             request(method, path).header("x-api-key", client).header("content-type", "application/json");
         let text = if body.is_null() { String::new() } else { body.to_string() };
@@ -111,7 +115,7 @@ impl World {
     }
 
     /// Returns the path of an endpoint with Ada's objects.
-    fn path(&self, endpoint: &Endpoint) -> String {
+    pub(super) fn path(&self, endpoint: &Endpoint) -> String {
         let mut path = endpoint.path.to_owned();
         if path.ends_with("/cancel") {
             path = path.replace("{thread_id}", &self.pending.0).replace("{run_id}", &self.pending.1);
@@ -120,7 +124,7 @@ impl World {
     }
 
     /// Returns a request body of each schema, which names Ada's objects.
-    fn body(&self, schema: &str) -> Value {
+    pub(super) fn body(&self, schema: &str) -> Value {
         let id = |name| self.ids.iter().find(|(known, _)| *known == name).unwrap().1.clone();
         let run = json!({ "assistant_id": "stories", "input": {}, "if_not_exists": "create" });
         match schema {
@@ -255,9 +259,9 @@ async fn a_stream_of_a_thread_that_another_client_creates_ends_without_events() 
     }
 }
 
-type Socket = WebSocketStream<TcpStream>;
+pub(super) type Socket = WebSocketStream<TcpStream>;
 
-async fn connected(address: std::net::SocketAddr, client: &str, thread: &str) -> Socket {
+pub(super) async fn connected(address: std::net::SocketAddr, client: &str, thread: &str) -> Socket {
     let url = format!("ws://{address}/threads/{thread}/stream/events");
     let mut request = url.into_client_request().unwrap();
     request.headers_mut().insert("x-api-key", client.parse().unwrap());
@@ -266,7 +270,7 @@ async fn connected(address: std::net::SocketAddr, client: &str, thread: &str) ->
 }
 
 /// Sends a command; returns the messages up to its response.
-async fn command(socket: &mut Socket, command: Value) -> Value {
+pub(super) async fn command(socket: &mut Socket, command: Value) -> Value {
     let id = command["id"].clone();
     socket.send(Message::Text(command.to_string().into())).await.unwrap();
     loop {

@@ -70,6 +70,8 @@ pub(crate) struct CronPatch {
     pub(crate) keeps_thread: Option<bool>,
     /// Entries that are merged into its metadata.
     pub(crate) metadata: Map<String, Value>,
+    /// The webhook of each run, which is also a member of the request.
+    pub(crate) webhook: Option<String>,
     /// Members of the request of each run, which replace the present ones.
     pub(crate) payload: Map<String, Value>,
 }
@@ -91,6 +93,7 @@ impl CronPatch {
             end_time: members.text("end_time")?.map(str::to_owned),
             keeps_thread: keeps_thread(&members)?,
             metadata: members.object_or_empty("metadata")?,
+            webhook: members.text("webhook")?.map(str::to_owned),
             payload: payload.map(|(name, value)| (name.clone(), value.clone())).collect(),
         })
     }

@@ -40,6 +40,12 @@ impl Failure {
         Self::new(422, detail)
     }
 
+    /// Replaces the text of an error about something that does not exist. Another error, such as that of a store that
+    /// fails, is kept.
+    pub(crate) fn if_missing(self, detail: impl Into<String>) -> Self {
+        if self.status == 404 { Self::not_found(detail) } else { self }
+    }
+
     /// Returns the body of the response.
     pub(crate) fn body(&self) -> Value {
         json!({ "detail": self.detail })

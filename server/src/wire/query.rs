@@ -22,6 +22,12 @@ impl Query {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Returns the names of the parameters.
+    #[cfg(feature = "studio")]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Returns all values of a parameter; `None` if it is absent.
     pub(crate) fn all(&self, name: &str) -> Option<Vec<String>> {
         let values = self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.clone());

@@ -112,6 +112,21 @@ pub(crate) fn run(row: &RunRow) -> Value {
     })
 }
 
+/// Returns the body of a call of a run's webhook.
+#[cfg(feature = "webhooks")]
+pub(crate) fn webhook(row: &RunRow, values: Value, sent_ms: u64) -> Value {
+    let mut body = run(row);
+    body["values"] = values;
+    if let Some(error) = row.error.as_ref().and_then(|error| error.decode::<Value>().ok()) {
+        body["error"] = error["message"].clone();
+    }
+    let started = (row.attempt > 0).then(|| time::text(row.not_before_ms));
+    body["run_started_at"] = json!(started);
+    body["run_ended_at"] = time::text(row.updated_ms).into();
+    body["webhook_sent_at"] = time::text(sent_ms).into();
+    body
+}
+
 /// Returns the request of a run, with the ids that clients find in its configuration.
 fn shown(kwargs: &Kwargs, row: &RunRow) -> Value {
     let mut shown = json!(kwargs);
@@ -192,6 +207,7 @@ mod tests {
             lost: 0,
             cancel: None,
             error: None,
+            calls: None,
         };
         let shown = run(&row);
         assert_eq!((&shown["status"], &shown["multitask_strategy"]), (&json!("pending"), &json!("enqueue")));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use superstep_core::checkpoint::{Claim, StoreError};
 use superstep_core::error::ErrorReport;
-use superstep_core::records::life::{Beat, Ending, MOST_ATTEMPTS};
+use superstep_core::records::life::{self, Beat, Ending, MOST_ATTEMPTS};
 use superstep_core::records::{EventRow, RunRow, RunStatus, ThreadStatus};
 use superstep_core::run::{AnyGraph, AnyState, EventKind, RunEvent, Status, Thread, ThreadError, View};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -56,14 +56,14 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let watched = Watched { worker, row, control };
     let held = async {
         worker.hub.free(&row.thread).await;
-        Hold::acquire(graph, claim, LEASE_WAIT).await
+        Hold::acquire(graph, &worker.hub, claim, LEASE_WAIT).await
     };
     let hold = tokio::select! {
         hold = held => hold,
         lost = watched.watch(None) => match lost? {},
     };
-    let hold = match hold {
-        Ok(hold) => hold,
+    let (hold, numbers) = match hold {
+        Ok(held) => held,
         Err(error) => {
             let failed = Failed::from(error);
             tracing::debug!(run = row.id, error = failed.message, "a run waits for its thread");
@@ -71,12 +71,22 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
             return finish(worker, row, ending, None).await.map(drop);
         }
     };
+    // If this process was suspended, another one may have continued and finished the run. A worker that claims the run
+    // from now on needs a later lease, which fences this one off.
+    match watched.asked().await? {
+        Beat::Held => {}
+        Beat::Cancel(action) => control.stop(Stop::from(action)),
+        Beat::Lost => {
+            hold.release().await;
+            return worker.hub.release(&row.thread, numbers).await;
+        }
+    }
     let graph = hold.fenced(graph)?;
     let thread = graph.thread(row.thread.clone());
     let driven = Driven { worker, row, control, graph, thread };
     let request = Request::new(row);
     let is_stored = request.as_ref().is_ok_and(Request::is_resumable);
-    let mut log = Attempt::begin(&worker.hub, row, is_stored).await?;
+    let mut log = Attempt::begin(&worker.hub, row, numbers, is_stored);
     log.log(driven.begun()).await?;
     let before = driven.before().await;
     if is_stored && row.attempt > 1 {
@@ -95,8 +105,8 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     let ending = driven.ending(ended, before, report.as_ref()).await;
     // Readers take the entries of a run that has ended for complete.
     log.flush().await;
-    hold.release().await;
     let Some(ending) = ending.filter(|_| control.stopped() != Some(Stop::Lost)) else {
+        hold.release().await;
         return log.close(None).await;
     };
     let (last, stored) = match last_entry(&ending) {
@@ -106,7 +116,9 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
         }
         None => (None, None),
     };
-    let is_finished = finish(worker, row, ending, stored).await?;
+    // The store carries them out in this order, in one transaction if it can.
+    let ((), is_finished) = tokio::join!(hold.release(), finish(worker, row, ending, stored));
+    let is_finished = is_finished?;
     let Some(last) = last.filter(|_| is_finished) else { return log.close(None).await };
     log.show(last);
     log.close(Some(worker.clock.now_ms().saturating_add(millis(worker.options.events_kept)))).await
@@ -163,8 +175,7 @@ impl Watched<'_> {
                 }
                 records.beat(&self.row.id, self.row.attempt, self.worker.until_ms()).await
             } else {
-                let row = records.run(&self.row.id).await;
-                row.map(|row| superstep_core::records::life::beat(row.as_ref(), self.row.attempt))
+                self.asked().await
             };
             match answer {
                 Ok(Beat::Held) => {}
@@ -173,6 +184,12 @@ impl Watched<'_> {
                 Err(error) => tracing::warn!(%error, run = self.row.id, "a claim could not be extended"),
             }
         }
+    }
+
+    /// Reads requests to cancel the run, without extending the claim.
+    async fn asked(&self) -> Result<Beat, StoreError> {
+        let row = self.worker.records.run(&self.row.id).await?;
+        Ok(life::beat(row.as_ref(), self.row.attempt))
     }
 
     /// Renews the lease, and stops the run if it was lost.
@@ -271,6 +288,15 @@ impl Driven<'_> {
         }
     }
 
+    /// Rolls the run back, and returns the status that its thread had before.
+    async fn rolled_back(&self, before: Option<Before>) -> Result<ThreadStatus, ThreadError> {
+        let status = roll_back(&self.graph, &self.thread, self.row, before).await?;
+        let thread = self.worker.records.thread(&self.row.thread).await?;
+        // It still has the error of its last run.
+        let has_failed = thread.is_some_and(|thread| thread.error.is_some());
+        Ok(if has_failed { ThreadStatus::Error } else { status })
+    }
+
     /// Returns the end of the attempt; `None` if there is nothing to store.
     async fn ending(
         &self,
@@ -283,7 +309,7 @@ impl Driven<'_> {
             return None;
         }
         if stopped == Some(Stop::Rollback) {
-            return Some(match roll_back(&self.graph, &self.thread, self.row, before).await {
+            return Some(match self.rolled_back(before).await {
                 Ok(thread) => Ending::RolledBack { thread },
                 Err(error) => match Failed::from(error) {
                     failed if failed.is_elsewhere() => Ending::GivenBack,

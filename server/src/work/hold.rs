@@ -7,6 +7,8 @@ use superstep_core::checkpoint::{Acquired, Checkpointer, CheckpointerExt, Claim,
 use superstep_core::run::{AnyGraph, RunError, ThreadError};
 use tokio::time::{Instant, sleep};
 
+use crate::log::{Hub, Numbers};
+
 /// The interval in which a thread is claimed that another program holds.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -18,22 +20,29 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Acquires the lease; waits up to `patience` if another program has it.
+    /// Acquires the lease with the numbers of an attempt's events; waits up to `patience` if another program has the
+    /// lease.
     ///
     /// # Errors
     /// Returns [`RunError::Leased`] if the other program keeps it for longer.
     pub(super) async fn acquire(
         graph: &AnyGraph,
+        hub: &Hub,
         claim: Claim,
         patience: Duration,
-    ) -> Result<Self, RunError> {
+    ) -> Result<(Self, Numbers), RunError> {
         let saver = Arc::clone(graph.saver().ok_or(ThreadError::NoCheckpointer)?);
         let since = Instant::now();
         loop {
-            let held = match saver.acquire(claim.clone()).await? {
-                Acquired::Now(lease) => return Ok(Self { saver, lease: Mutex::new(lease) }),
+            // The store carries them out in this order, in one transaction if it can.
+            let (acquired, numbers) = tokio::join!(saver.acquire(claim.clone()), hub.reserve(&claim.thread));
+            let (acquired, numbers) = (acquired?, numbers?);
+            let held = match acquired {
+                Acquired::Now(lease) => return Ok((Self { saver, lease: Mutex::new(lease) }, numbers)),
                 Acquired::Held(held) => held,
             };
+            // The numbers of an attempt must be greater than those of the attempts before it.
+            hub.release(&claim.thread, numbers).await?;
             if since.elapsed() >= patience {
                 let until_ms = held.until_ms();
                 return Err(RunError::Leased { thread: held.thread, holder: held.holder, until_ms });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::records::{Records, RunClaim, RunRow};
 use superstep_core::run::CancellationToken;
@@ -52,6 +53,8 @@ pub(crate) struct Worker {
     pub(super) options: WorkOptions,
     running: Mutex<HashMap<String, Arc<Control>>>,
     wake: Notify,
+    /// Notified when a run of this process has ended.
+    ended: Notify,
     /// Cancelled when no more runs are claimed.
     closed: CancellationToken,
 }
@@ -64,13 +67,20 @@ impl Worker {
         clock: Clock,
         options: WorkOptions,
     ) -> Self {
-        let (running, wake, closed) = (Mutex::default(), Notify::new(), CancellationToken::new());
-        Self { records, graphs, hub, clock, options, running, wake, closed }
+        let (running, closed) = (Mutex::default(), CancellationToken::new());
+        let (wake, ended) = (Notify::new(), Notify::new());
+        Self { records, graphs, hub, clock, options, running, wake, ended, closed }
     }
 
     /// Reads the queue again, because it has changed.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
+    }
+
+    /// Waits until a run of this process has ended, if none has since the last call.
+    #[cfg(feature = "webhooks")]
+    pub(crate) async fn ended(&self) {
+        self.ended.notified().await;
     }
 
     /// Returns the controls of a run that this process drives.
@@ -92,18 +102,7 @@ impl Worker {
     pub(crate) async fn work(self: Arc<Self>) {
         let mut runs = JoinSet::new();
         while !self.closed.is_cancelled() {
-            while runs.len() < self.options.runs {
-                match self.claim().await {
-                    Ok(Some(run)) => {
-                        runs.spawn(Arc::clone(&self).driven(run));
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::error!(%error, "the queue of runs cannot be read");
-                        break;
-                    }
-                }
-            }
+            self.fill(&mut runs).await;
             tokio::select! {
                 () = self.closed.cancelled() => {}
                 () = self.wake.notified() => {}
@@ -113,6 +112,31 @@ impl Worker {
         }
         while let Some(ended) = runs.join_next().await {
             report(ended);
+        }
+    }
+
+    /// Claims runs until none waits or all places are taken. Twice as many claims follow those that all got a run: a
+    /// store carries requests that arrive together out in one transaction.
+    async fn fill(self: &Arc<Self>, runs: &mut JoinSet<()>) {
+        let mut at_once = 1;
+        loop {
+            let count = at_once.min(self.options.runs.saturating_sub(runs.len()));
+            let claims = join_all((0..count).map(|_| self.claim())).await;
+            let mut claimed = 0;
+            for claim in claims {
+                match claim {
+                    Ok(Some(run)) => {
+                        claimed += 1;
+                        runs.spawn(Arc::clone(self).driven(run));
+                    }
+                    Ok(None) => {}
+                    Err(error) => tracing::error!(%error, "the queue of runs cannot be read"),
+                }
+            }
+            if claimed < count || count == 0 {
+                return;
+            }
+            at_once *= 2;
         }
     }
 
@@ -142,6 +166,7 @@ impl Worker {
         }
         drop(guard);
         self.hub.wake(&run.thread);
+        self.ended.notify_one();
         self.wake();
     }
 

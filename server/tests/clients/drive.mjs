@@ -29,11 +29,15 @@ async function until(what, condition) {
   throw new Error(`waited in vain until ${what}`);
 }
 
-/** Mounts a hook, and returns a handle whose `now` is the latest value. */
+/** Mounts a hook, and returns a handle whose `now` is the latest value. A page's users act after the effects of the hook. */
 function mount(hook) {
   const handle = { now: undefined };
   const root = createRoot(document.createElement("div"));
-  const Component = () => ((handle.now = hook()), null);
+  const Component = () => {
+    const value = hook();
+    React.useEffect(() => void (handle.now = value));
+    return null;
+  };
   root.render(React.createElement(Component));
   handle.unmount = () => root.unmount();
   return handle;

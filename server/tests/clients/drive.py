@@ -1,10 +1,17 @@
-"""Drives a server of the twin graphs with the Python SDK: every method of threads, runs, assistants, store and crons.
+"""Drives a server of the twin graphs with the Python SDK: every method of threads, runs, assistants, store and crons,
+which the last scenario checks.
 
 usage: drive.py URL
 """
 
 import asyncio
+import functools
+import http.server
+import inspect
+import json
+import queue
 import sys
+import threading
 import uuid
 
 import httpx
@@ -19,11 +26,38 @@ URL = sys.argv[1]
 HI = {"messages": [{"role": "user", "content": "hi"}]}
 PAUSE = 0.4  # seconds until a run waits in its node
 SCENARIOS = []
+RESOURCES = ["threads", "runs", "assistants", "store", "crons"]
+CALLED = set()
 
 
 def scenario(test):
     SCENARIOS.append(test)
     return test
+
+
+def methods(client):
+    """Returns the public methods of a client, as resource and name."""
+    for resource in RESOURCES:
+        for name, _ in inspect.getmembers(type(getattr(client, resource)), callable):
+            if not name.startswith("_"):
+                yield resource, name
+
+
+def noted(client):
+    """Notes each method of the client that is called."""
+
+    def note(method, key):
+        @functools.wraps(method)
+        def call(*args, **named):
+            CALLED.add(key)
+            return method(*args, **named)
+
+        return call
+
+    for resource, name in methods(client):
+        part = getattr(client, resource)
+        setattr(part, name, note(getattr(part, name), (resource, name)))
+    return client
 
 
 async def fails(status, call):
@@ -276,6 +310,10 @@ async def assistants_are_stored_with_versions(client):
     assert {"__start__", "plan", "talk", "__end__"} <= {node["id"] for node in graph["nodes"]}
     schemas = await client.assistants.get_schemas(id)
     assert schemas["graph_id"] == "agent"
+    assert await client.assistants.get_subgraphs(id) == {}
+    below = await client.assistants.get_subgraphs("fanout", recurse=True)
+    assert list(below) == ["worker"] and {"graph_id", "input_schema", "state_schema"} <= set(below["worker"]), below
+    assert await client.assistants.get_subgraphs("fanout", namespace="worker") == below
     thread = (await client.threads.create())["thread_id"]
     assert (await client.runs.wait(thread, id, input=HI))["log"] == ["plan", "talk", "finish"]
     await client.assistants.delete(id)
@@ -418,6 +456,48 @@ async def tools_of_mcp_clients_run_graphs(client):
         assert failed.is_error and "thread" in failed.content[0].text, failed
 
 
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """A receiver of webhooks, which refuses the first call."""
+
+    bodies = queue.Queue()
+    answers = iter([500])
+
+    def do_POST(self):
+        self.bodies.put(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(next(self.answers, 200))
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@scenario
+async def a_webhook_is_called_when_a_run_has_ended(client):
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{receiver.server_port}/hook?token=secret"
+    called = lambda: asyncio.to_thread(Receiver.bodies.get, timeout=20)
+    thread = (await client.threads.create())["thread_id"]
+    run = await client.runs.create(thread, "agent", input=HI, webhook=url)
+    first, second = await called(), await called()
+    assert first["run_id"] == second["run_id"] == run["run_id"], (first, second)
+    ended = await client.runs.get(thread, run["run_id"])
+    assert {name: second[name] for name in ended} == ended, (second, ended)
+    assert second["values"] == await client.runs.join(thread, run["run_id"]) and "error" not in second
+    assert second["created_at"] <= second["run_started_at"] <= second["run_ended_at"] < second["webhook_sent_at"]
+    await client.runs.wait(thread, "agent", input={**HI, "ask": True}, webhook=url)
+    assert (await called())["values"]["__interrupt__"]
+    await client.runs.wait(None, "agent", input={**HI, "fail": True}, webhook=url, raise_error=False)
+    failed = await called()
+    assert failed["status"] == "error" and failed["error"], failed
+    async for _ in client.runs.stream(None, "agent", input=HI, webhook=url):
+        pass
+    assert (await called())["status"] == "success"
+    assert "10.0.0.1" in await fails(422, client.runs.create(thread, "agent", input=HI, webhook="http://10.0.0.1/"))
+    assert Receiver.bodies.empty()
+    receiver.shutdown()
+
+
 @scenario
 async def the_openapi_document_is_valid(client):
     async with httpx.AsyncClient() as http:
@@ -426,8 +506,14 @@ async def the_openapi_document_is_valid(client):
     OpenAPIV31SpecValidator(document).validate()
 
 
+@scenario
+async def every_method_of_the_client_is_called(client):
+    missing = set(methods(client)) - CALLED
+    assert not missing, missing
+
+
 async def main():
-    client = get_client(url=URL, api_key=None)
+    client = noted(get_client(url=URL, api_key=None))
     failed = 0
     only = sys.argv[2:]
     for test in SCENARIOS:

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::ALONE;
 use crate::paused::{Paused, THREAD, answered, recorded, request};
 use crate::server::{Started, effects};
 
@@ -29,6 +30,7 @@ async fn read(server: &Started, method: &str, path: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_process_cancels_a_run_in_half_a_second() {
+    let _alone = ALONE.lock().await;
     let paused = Paused::new(0, PAUSE).await;
     let other = Started::new(&paused.file);
     let interrupted = cancelled(&other, &paused.run, "interrupt").await;

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use std::sync::Arc;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::Checkpointer;
-use superstep_core::records::RunRow;
+use superstep_core::records::{Records, RunRow};
 
 use crate::dice::Dice;
 use crate::http::Event;
@@ -16,11 +16,25 @@ use crate::load::{Asked, World};
 use crate::server::effects;
 
 /// The time in which the runs end that no client follows.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The number of runs in all rounds, by their ends.
+/// A result, or the text of a violation of what the server promises.
+pub(crate) type Checked<T> = Result<T, String>;
+
+/// Returns a violation with this text unless a condition holds.
+macro_rules! holds {
+    ($condition:expr, $($text:tt)+) => {
+        if !$condition {
+            return Err(format!($($text)+));
+        }
+    };
+}
+pub(crate) use holds;
+
+/// The number of kills, and of the runs of all rounds by their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
+    pub(crate) kills: u64,
     pub(crate) suspended: u64,
     /// Runs with more than one attempt in their streams.
     pub(crate) resumed: u64,
@@ -35,29 +49,30 @@ pub(crate) struct Totals {
 }
 
 /// Waits until all runs have ended, and checks them.
-pub(crate) async fn check(world: &Arc<World>, file: &Path, asked: &[Asked], totals: &mut Totals) {
+pub(crate) async fn check(world: &World, file: &Path, asked: &[Asked], totals: &mut Totals) -> Checked<()> {
+    let saver: Arc<dyn Checkpointer> = Arc::new(SqliteSaver::open(file).await.expect("the file opens"));
+    let rows = saver.records().expect("the saver has rows");
     let mut threads = BTreeMap::<&str, Vec<&Asked>>::new();
     for one in asked {
         threads.entry(&one.thread).or_default().push(one);
     }
     let deadline = Instant::now() + PATIENCE;
+    let read = async |path: String| world.read(&path).await?.ok_or(format!("{path} is gone"));
     let mut states = Vec::new();
     for (thread, asked) in threads {
+        let path = format!("/threads/{thread}");
         let runs = loop {
-            let runs =
-                world.read(&format!("/threads/{thread}/runs?limit=1000")).await.expect("the thread exists");
+            let runs = read(format!("{path}/runs?limit=1000")).await?;
             let runs = runs.as_array().expect("a list").clone();
-            let open =
-                runs.iter().find(|run| ["pending", "running"].iter().any(|open| run["status"] == *open));
+            let open = runs.iter().find(|run| is_open(&run["status"]));
             let Some(open) = open else { break runs };
             if Instant::now() >= deadline {
-                let rows = stored(file, open["run_id"].as_str().expect("an id")).await;
-                panic!("a run does not end: {rows:#?}");
+                let open = stored(&*rows, open["run_id"].as_str().expect("an id")).await;
+                return Err(format!("a run does not end: {open:#?}"));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
-        let state = world.read(&format!("/threads/{thread}/state")).await.expect("the thread exists");
-        let row = world.read(&format!("/threads/{thread}")).await.expect("the thread exists");
+        let (state, row) = (read(format!("{path}/state")).await?, read(path).await?);
         states.push((thread, asked, runs, state, row));
     }
     // An effect of a run that has ended may not happen later.
@@ -67,22 +82,26 @@ pub(crate) async fn check(world: &Arc<World>, file: &Path, asked: &[Asked], tota
         happened.entry(line.split(' ').next().expect("a token")).or_default().push(line);
     }
     for (token, lines) in &happened {
-        assert_eq!(lines.len(), 1, "the effect of {token} happened more than once");
+        holds!(lines.len() == 1, "the effect of {token} happened more than once");
     }
     for (thread, asked, runs, state, row) in states {
         let thread = Thread { name: thread, asked, runs, state, row, happened: &happened };
-        thread.check(totals);
-        thread.check_streams(world, totals).await;
+        thread.check(totals)?;
+        thread.check_log(&*rows).await?;
+        thread.check_streams(world, totals).await?;
     }
+    Ok(())
+}
+
+fn is_open(status: &Value) -> bool {
+    ["pending", "running"].iter().any(|open| status == open)
 }
 
 /// Returns the stored row of a run, now and a second later.
-async fn stored(file: &Path, run: &str) -> Vec<Option<RunRow>> {
-    let saver: Arc<dyn Checkpointer> = Arc::new(SqliteSaver::open(file).await.expect("the file opens"));
-    let records = Arc::clone(&saver).records().expect("the saver has rows");
-    let first = records.run(run).await.expect("the row");
+async fn stored(rows: &dyn Records, run: &str) -> Vec<Option<RunRow>> {
+    let first = rows.run(run).await.expect("the row");
     tokio::time::sleep(Duration::from_secs(1)).await;
-    vec![first, records.run(run).await.expect("the row")]
+    vec![first, rows.run(run).await.expect("the row")]
 }
 
 struct Thread<'a> {
@@ -97,14 +116,14 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     /// Returns the status of the run of a request; `None` if there is no run.
-    fn status(&self, asked: &Asked) -> Option<&str> {
+    fn status(&self, asked: &Asked) -> Checked<Option<&str>> {
         let mut runs = self.runs.iter().filter(|run| run["metadata"]["token"] == asked.token);
-        let run = runs.next()?;
-        assert!(runs.next().is_none(), "two runs for one request: {asked:?}");
+        let Some(run) = runs.next() else { return Ok(None) };
+        holds!(runs.next().is_none(), "two runs for one request: {asked:?}");
         if let Some(id) = &asked.run {
-            assert_eq!(run["run_id"], *id, "the run has another id than the answer");
+            holds!(run["run_id"] == *id, "the run has another id than the answer: {asked:?}");
         }
-        run["status"].as_str()
+        Ok(run["status"].as_str())
     }
 
     /// Returns `true` if a request to roll the run back was sent.
@@ -114,9 +133,9 @@ impl Thread<'_> {
             || later.iter().any(|later| later.multitask == "rollback" && !later.refused)
     }
 
-    fn check(&self, totals: &mut Totals) {
+    fn check(&self, totals: &mut Totals) -> Checked<()> {
         let name = self.name;
-        assert_ne!(self.row["status"], "busy", "thread {name} has no run that could end");
+        holds!(self.row["status"] != "busy", "thread {name} has no run that could end, and is busy");
         let lines: Vec<&str> = self.state["values"]["lines"]
             .as_array()
             .into_iter()
@@ -125,7 +144,7 @@ impl Thread<'_> {
             .collect();
         let mut groups: Vec<&[&str]> = lines.chunk_by(|one, next| token(one) == token(next)).collect();
         for (position, asked) in self.asked.iter().enumerate() {
-            let status = self.status(asked);
+            let status = self.status(asked)?;
             let own = groups.iter().position(|group| token(group[0]) == asked.token);
             let own = own.map(|at| groups.remove(at)).unwrap_or_default();
             let effect = self.happened.get(&*asked.token).map(|lines| lines[0]);
@@ -134,90 +153,118 @@ impl Thread<'_> {
                 effect.unwrap_or_default().into(),
                 format!("{} last", asked.token),
             ];
-            assert!(
-                own.len() <= 3 && own.iter().zip(&whole).all(|(line, whole)| line == whole),
-                "{asked:?}: {own:?}"
-            );
+            let begins = own.len() <= 3 && own.iter().zip(&whole).all(|(line, whole)| line == whole);
+            holds!(begins, "{asked:?}: {own:?}");
             match status {
                 Some("success") => {
                     totals.success += 1;
-                    assert_eq!(own, whole, "{asked:?}");
+                    holds!(own == whole, "a successful run left {own:?}: {asked:?}");
                 }
                 Some("interrupted") => totals.interrupted += 1,
                 Some("error") => totals.error += 1,
-                Some(other) => panic!("{asked:?}: {other}"),
+                Some(other) => return Err(format!("a run ended as {other}: {asked:?}")),
                 None => {
-                    assert!(own.is_empty(), "a run that is gone left {own:?}: {asked:?}");
+                    holds!(own.is_empty(), "a run that is gone left {own:?}: {asked:?}");
                     match (asked.refused, &asked.run) {
                         (true, _) => totals.refused += 1,
                         (false, None) => totals.unanswered += 1,
                         (false, Some(_)) => {
-                            assert!(self.may_be_rolled_back(position), "an accepted run is lost: {asked:?}");
+                            holds!(self.may_be_rolled_back(position), "an accepted run is lost: {asked:?}");
                             totals.rolled_back += 1;
                         }
                     }
                 }
             }
-            if asked.refused {
-                assert_eq!(status, None, "a refused run exists: {asked:?}");
+            holds!(!asked.refused || status.is_none(), "a refused run exists: {asked:?}");
+            if let Some(ended_as) = &asked.ended_as {
+                let ended_as = ended_as.as_deref();
+                holds!(ended_as == status, "a run was {ended_as:?} at its end, now {status:?}: {asked:?}");
             }
             if let (Some(values), Some("success")) = (&asked.values, status) {
-                let told = values["lines"].as_array().expect("a list");
-                assert_eq!(told[told.len() - 3..], whole, "{asked:?}");
+                let told = values["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+                holds!(told.ends_with(&whole.map(Value::from)), "{told:?} of {asked:?}");
             }
         }
-        assert!(groups.is_empty(), "the work of runs is mixed: {lines:?}");
+        holds!(groups.is_empty(), "the work of runs is mixed: {lines:?}");
         // The newest run is the last one that was driven.
-        match self.runs.first().map(|run| &run["status"]) {
-            Some(status) if status == "success" => assert_eq!(self.row["status"], "idle", "thread {name}"),
-            Some(status) if status == "error" => assert_eq!(self.row["status"], "error", "thread {name}"),
-            _ => {}
+        let newest = self.runs.first().and_then(|run| run["status"].as_str());
+        let resting = match newest {
+            Some("success") => "idle",
+            Some("error") => "error",
+            _ => return Ok(()),
+        };
+        let row = &self.row["status"];
+        holds!(row == resting, "thread {name} is {row} after a run with status {newest:?}");
+        Ok(())
+    }
+
+    /// Checks that the log of the thread has one end at most of each run, as its last entry, with the run's status.
+    /// Runs that end without a worker have none.
+    async fn check_log(&self, rows: &dyn Records) -> Checked<()> {
+        let log = rows.events(&self.name.into(), None, None, usize::MAX).await.expect("the log is read");
+        let mut runs = BTreeMap::<&str, Vec<Value>>::new();
+        for event in &log {
+            runs.entry(&event.run).or_default().push(event.text.decode().expect("an entry"));
         }
+        let is_end = |entry: &Value| entry["what"]["kind"] == "ended";
+        for (run, entries) in &runs {
+            let early = entries[..entries.len() - 1].iter().any(is_end);
+            holds!(!early, "run {run} has events after its end: {entries:#?}");
+        }
+        for run in &self.runs {
+            let entries = run["run_id"].as_str().and_then(|id| runs.get(id));
+            let end = entries.and_then(|entries| entries.last()).filter(|entry| is_end(entry));
+            let status = end.map(|end| &end["what"]["status"]);
+            holds!(status.is_none_or(|status| *status == run["status"]), "the log has {end:?} for {run}");
+        }
+        Ok(())
     }
 
     /// Checks the streams that clients followed, and the ids of the thread's events.
-    async fn check_streams(&self, world: &World, totals: &mut Totals) {
+    async fn check_streams(&self, world: &World, totals: &mut Totals) -> Checked<()> {
         let mut told = BTreeMap::<u64, &Event>::new();
         for asked in &self.asked {
             for event in &asked.seen {
-                let before = told.insert(event.number(), event);
-                assert!(before.is_none(), "an id was given twice: {before:?}, {} {event:?}", asked.token);
+                let before = told.insert(event.number()?, event);
+                holds!(before.is_none(), "an id was given twice: {before:?}, {} {event:?}", asked.token);
             }
         }
         for asked in self.asked.iter().filter(|asked| !asked.seen.is_empty()) {
-            let Some(status) = self.status(asked) else { continue };
-            assert!(asked.has_ended, "the stream did not end: {asked:?}");
+            let Some(status) = self.status(asked)? else { continue };
+            holds!(asked.has_ended, "the stream did not end: {asked:?}");
             let path = format!("/threads/{}/runs/{}", self.name, asked.run.as_deref().expect("a run"));
             let mut whole = Vec::new();
-            assert!(world.follow(&path, &mut whole, &mut Dice::new()).await, "{path}");
-            let numbers: Vec<u64> = whole.iter().map(Event::number).collect();
-            assert!(numbers.is_sorted_by(|one, next| one < next), "{path}: {numbers:?}");
+            holds!(world.follow(&path, &mut whole, &mut Dice::new()).await?, "{path} is gone");
+            let numbers = whole.iter().map(Event::number).collect::<Checked<Vec<u64>>>()?;
+            holds!(numbers.is_sorted_by(|one, next| one < next), "{path}: {numbers:?}");
             let attempts = whole.iter().filter(|event| event.name == "metadata").count();
             totals.resumed += u64::from(attempts > 1);
             let errors = asked.seen.iter().filter(|event| event.name == "error").count();
-            assert_eq!(errors, usize::from(status == "error"), "{status}: {asked:?}");
+            holds!(errors == usize::from(status == "error"), "{errors} errors, {status}: {asked:?}");
             totals.back += u64::from(asked.came_back);
-            assert_eq!(asked.seen, whole, "{path}");
+            holds!(asked.seen == whole, "{path}: a client got {:#?} of {whole:#?}", asked.seen);
             if status == "success" {
-                self.check_told(asked);
+                check_told(asked)?;
             }
         }
+        Ok(())
     }
+}
 
-    /// Checks that the events of a successful run tell its whole work.
-    fn check_told(&self, asked: &Asked) {
-        let updates: BTreeSet<&str> = asked
-            .seen
-            .iter()
-            .filter(|event| event.name == "updates")
-            .flat_map(|event| event.data.as_object().into_iter().flat_map(|nodes| nodes.keys()))
-            .map(String::as_str)
-            .collect();
-        assert_eq!(updates, BTreeSet::from(["act", "first", "last"]), "{asked:?}");
-        let values = asked.seen.iter().rfind(|event| event.name == "values").expect("values");
-        let last = values.data["lines"].as_array().and_then(|lines| lines.last());
-        assert_eq!(last, Some(&format!("{} last", asked.token).into()), "{asked:?}");
-    }
+/// Checks that the events of a successful run tell its whole work.
+fn check_told(asked: &Asked) -> Checked<()> {
+    let updates: BTreeSet<&str> = asked
+        .seen
+        .iter()
+        .filter(|event| event.name == "updates")
+        .flat_map(|event| event.data.as_object().into_iter().flat_map(|nodes| nodes.keys()))
+        .map(String::as_str)
+        .collect();
+    holds!(updates == BTreeSet::from(["act", "first", "last"]), "updates of {updates:?}: {asked:?}");
+    let values = asked.seen.iter().rfind(|event| event.name == "values");
+    let last = values.and_then(|values| values.data["lines"].as_array()).and_then(|lines| lines.last());
+    holds!(last == Some(&format!("{} last", asked.token).into()), "the last line is {last:?}: {asked:?}");
+    Ok(())
 }
 
 /// Returns the token at the begin of a line.

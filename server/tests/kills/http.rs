@@ -8,6 +8,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::check::Checked;
+
 /// The time in which something must arrive. Streams have heartbeats.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -21,9 +23,9 @@ pub(crate) struct Event {
 
 impl Event {
     /// Returns the number in the id, which grows within a thread.
-    pub(crate) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> Checked<u64> {
         let number = self.id.rsplit('-').next().and_then(|number| number.parse().ok());
-        number.unwrap_or_else(|| panic!("an event without a number: {self:?}"))
+        number.ok_or_else(|| format!("an event without a number: {self:?}"))
     }
 }
 

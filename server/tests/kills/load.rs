@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::check::{Checked, holds};
 use crate::dice::Dice;
 use crate::http::{Event, Response, send};
 use crate::server::Started;
 
 /// The time after which a client tries again that no server has answered.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// The time in which one of the servers must answer a request that is repeated until it is answered.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The number of threads of a client.
 const THREADS: u64 = 2;
@@ -64,7 +68,8 @@ impl World {
     }
 
     /// Reads a document, as often as it takes; `None` for status 404.
-    pub(crate) async fn read(&self, path: &str) -> Option<Value> {
+    pub(crate) async fn read(&self, path: &str) -> Checked<Option<Value>> {
+        let begun = Instant::now();
         for choice in 0.. {
             let answer = async {
                 let response = self.send("GET", path, None, &Value::Null, choice).await?;
@@ -72,27 +77,28 @@ impl World {
                 Ok::<_, io::Error>((status, response.json().await?))
             };
             match answer.await {
-                Ok((200, body)) => return Some(body),
-                Ok((404, _)) => return None,
-                Ok((status, body)) => panic!("GET {path}: {status} {body}"),
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Ok((200, body)) => return Ok(Some(body)),
+                Ok((404, _)) => return Ok(None),
+                Ok((status, body)) => return Err(format!("GET {path}: {status} {body}")),
+                Err(error) => holds!(begun.elapsed() < PATIENCE, "GET {path}: {error}"),
             }
+            tokio::time::sleep(PAUSE).await;
         }
         unreachable!("it is asked until it is answered")
     }
 
     /// Reads the stream of a run from after an event to its end, over as many connections as it takes. Returns `false`
     /// if the run is gone.
-    pub(crate) async fn follow(&self, path: &str, events: &mut Vec<Event>, dice: &mut Dice) -> bool {
+    pub(crate) async fn follow(&self, path: &str, events: &mut Vec<Event>, dice: &mut Dice) -> Checked<bool> {
         loop {
             let last = events.last().map_or("-1".to_owned(), |event| event.id.clone());
             let path = format!("{path}/stream");
             match self.send("GET", &path, Some(&last), &Value::Null, dice.below(8)).await {
-                Ok(response) if response.status == 404 => return false,
+                Ok(response) if response.status == 404 => return Ok(false),
                 Ok(response) => {
-                    assert_eq!(response.status, 200, "GET {path}");
+                    holds!(response.status == 200, "GET {path}: {}", response.status);
                     if drain(response, events).await {
-                        return true;
+                        return Ok(true);
                     }
                 }
                 Err(_) => {}
@@ -133,17 +139,19 @@ pub(crate) struct Asked {
     pub(crate) came_back: bool,
     /// `true` if the stream ended.
     pub(crate) has_ended: bool,
+    /// The status of the run when its client was told that it has ended: `Some(None)` if the run was gone.
+    pub(crate) ended_as: Option<Option<String>>,
 }
 
 /// Starts runs until the world stops.
-pub(crate) async fn client(world: Arc<World>, name: String, mut dice: Dice) -> Vec<Asked> {
+pub(crate) async fn client(world: Arc<World>, name: String, mut dice: Dice) -> Checked<Vec<Asked>> {
     let threads = (0..THREADS).map(|_| uuid::Uuid::now_v7().to_string()).collect::<Vec<_>>();
     for thread in &threads {
         let body = json!({ "thread_id": thread, "if_exists": "do_nothing" });
         loop {
             match world.send("POST", "/threads", None, &body, dice.below(8)).await {
                 Ok(response) if response.status == 200 => break,
-                Ok(response) => panic!("POST /threads: {}", response.status),
+                Ok(response) => return Err(format!("POST /threads: {}", response.status)),
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
@@ -151,15 +159,15 @@ pub(crate) async fn client(world: Arc<World>, name: String, mut dice: Dice) -> V
     let mut all = Vec::new();
     while !world.stopped.load(Ordering::Relaxed) {
         let thread = &threads[dice.below(THREADS) as usize];
-        let asked = start(&world, thread, format!("{name}-{}", all.len()), &mut dice).await;
+        let asked = start(&world, thread, format!("{name}-{}", all.len()), &mut dice).await?;
         all.push(asked);
         tokio::time::sleep(Duration::from_millis(dice.below(200))).await;
     }
-    all
+    Ok(all)
 }
 
 /// Starts a run in one of the ways that clients have.
-async fn start(world: &World, thread: &str, token: String, dice: &mut Dice) -> Asked {
+async fn start(world: &World, thread: &str, token: String, dice: &mut Dice) -> Checked<Asked> {
     let multitask =
         ["enqueue", "enqueue", "enqueue", "interrupt", "rollback", "reject"][dice.below(6) as usize];
     let body = json!({
@@ -181,45 +189,54 @@ async fn start(world: &World, thread: &str, token: String, dice: &mut Dice) -> A
         seen: Vec::new(),
         came_back: false,
         has_ended: false,
+        ended_as: None,
     };
     let way = dice.below(3);
     let path = format!("/threads/{thread}/runs{}", ["/stream", "", "/wait"][way as usize]);
-    let Ok(response) = world.send("POST", &path, None, &body, dice.below(8)).await else { return asked };
+    let Ok(response) = world.send("POST", &path, None, &body, dice.below(8)).await else {
+        return Ok(asked);
+    };
     match response.status {
         200 => asked.run.clone_from(&response.run),
         409 if multitask == "reject" => {
             asked.refused = true;
-            return asked;
+            return Ok(asked);
         }
-        status => panic!("POST {path}: {status} {:?}", response.json().await),
+        status => return Err(format!("POST {path}: {status} {:?}", response.json().await)),
     }
     match way {
-        0 => stream(world, response, &mut asked, dice).await,
+        0 => stream(world, response, &mut asked, dice).await?,
         1 => {
             drop(response);
             if dice.below(4) == 0 {
-                cancel(world, &mut asked, dice).await;
+                cancel(world, &mut asked, dice).await?;
             }
         }
         _ => asked.values = response.json().await.ok(),
     }
-    asked
+    if asked.has_ended || asked.values.is_some() {
+        let path = format!("/threads/{thread}/runs/{}", asked.run.as_deref().expect("a run"));
+        let run = world.read(&path).await?;
+        asked.ended_as = Some(run.and_then(|run| run["status"].as_str().map(str::to_owned)));
+    }
+    Ok(asked)
 }
 
 /// Reads the stream of a run, and comes back when the connection breaks off.
-async fn stream(world: &World, response: Response, asked: &mut Asked, dice: &mut Dice) {
+async fn stream(world: &World, response: Response, asked: &mut Asked, dice: &mut Dice) -> Checked<()> {
     let path = format!("/threads/{}/runs/{}", asked.thread, asked.run.as_deref().expect("a run"));
     let followed = || world.followed.lock().expect("no client panics with the list");
     followed().insert(path.clone());
     asked.has_ended = drain(response, &mut asked.seen).await;
     if !asked.has_ended {
         asked.came_back = true;
-        asked.has_ended = world.follow(&path, &mut asked.seen, dice).await;
+        asked.has_ended = world.follow(&path, &mut asked.seen, dice).await?;
     }
     followed().remove(&path);
+    Ok(())
 }
 
-async fn cancel(world: &World, asked: &mut Asked, dice: &mut Dice) {
+async fn cancel(world: &World, asked: &mut Asked, dice: &mut Dice) -> Checked<()> {
     tokio::time::sleep(Duration::from_millis(dice.below(60))).await;
     let action = ["interrupt", "rollback"][dice.below(2) as usize];
     asked.cancelled = Some(action);
@@ -227,6 +244,7 @@ async fn cancel(world: &World, asked: &mut Asked, dice: &mut Dice) {
     let path = format!("/threads/{}/runs/{run}/cancel?action={action}", asked.thread);
     if let Ok(response) = world.send("POST", &path, None, &json!({}), dice.below(8)).await {
         // 404: the run had ended.
-        assert!([202, 404].contains(&response.status), "POST {path}: {}", response.status);
+        holds!([202, 404].contains(&response.status), "POST {path}: {}", response.status);
     }
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! The servers are this test's own program, started again: see [`server`]. `SUPERSTEP_KILLS=1000` sets the number of
 //! kills, `SUPERSTEP_KILLS_SEED` another seed.
 #![cfg(target_os = "linux")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test by hand says how far it is")]
 
 // The derives name the facade, which depends on this package.
 extern crate superstep_core as superstep;
@@ -13,6 +14,7 @@ mod check;
 mod dice;
 mod http;
 mod load;
+mod mutant;
 mod paused;
 mod server;
 mod stopping;
@@ -22,88 +24,159 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use superstep_checkpoint::maintenance;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use check::Totals;
+use check::{Checked, Totals, holds};
 use dice::Dice;
 use load::World;
+use mutant::Mutant;
 use server::Started;
 
 /// The number of kills, unless `SUPERSTEP_KILLS` says otherwise.
 const KILLS: u64 = 50;
 
-/// The number of kills after which the clients stop and everything is checked.
-const ROUND: u64 = 10;
+/// The number of kills within which a mutant must fail.
+const OF_MUTANT: u64 = 200;
 
 /// The number of clients.
 const CLIENTS: u64 = 32;
 
 /// The time in which the clients of a round must finish after its last kill.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
-#[test]
-#[ignore = "takes a second for each kill; `just kills` runs it"]
-fn accepted_runs_end_once_although_servers_are_killed() {
-    let kills = dice::number("SUPERSTEP_KILLS").unwrap_or(KILLS);
-    let mut dice = Dice::new();
-    let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
-    let folder = tempfile::tempdir_in(folder).expect("a folder");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (begun, mut totals, mut done) = (Instant::now(), Totals::default(), 0);
-    for number in 0.. {
-        if done >= kills {
-            break;
-        }
-        let of_round = ROUND.min(kills - done);
-        let file = folder.path().join("runs.db");
-        let servers = if number % 2 == 0 { 1 } else { 2 };
-        runtime.block_on(round(&file, servers, of_round, number, &mut dice, &mut totals));
-        done += of_round;
-        let verified = maintenance::verify(file.as_path()).expect("the file can be read");
-        assert!(verified.is_sound(), "round {number}: {:#?}", verified.findings);
-    }
-    println!("{done} kills in {:?}: {totals:?}", begun.elapsed());
-    assert!(totals.resumed > 0 && totals.success > 0, "the moments are not what they should be: {totals:?}");
+/// Held by each test of this program, because some measure times and others take all of the machine.
+pub(crate) static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// The kills of a test.
+struct Moments {
+    /// The number of kills after which the clients stop and everything is checked.
+    round: u64,
+    /// The numbers of servers, by turns from round to round.
+    servers: &'static [usize],
+    /// Of two servers, one in so many is suspended before it is killed.
+    suspended: u64,
+    /// The defect of the servers.
+    mutant: Option<Mutant>,
 }
 
-/// Kills servers under load, waits for the clients, and checks everything that they were told.
-async fn round(file: &Path, servers: usize, kills: u64, number: u64, dice: &mut Dice, totals: &mut Totals) {
-    let world = Arc::new(World::default());
-    let mut running: Vec<Started> = (0..servers).map(|_| Started::new(file)).collect();
-    world.set(&running);
-    let mut clients = JoinSet::new();
-    for client in 0..CLIENTS {
-        clients.spawn(load::client(Arc::clone(&world), format!("{number}-{client}"), dice.split()));
-    }
-    for _ in 0..kills {
-        tokio::time::sleep(Duration::from_millis(50 + dice.below(500))).await;
-        let victim = dice.below(servers as u64) as usize;
-        if servers > 1 && dice.below(4) == 0 {
-            // A suspended server continues with work that has become another one's.
-            running[victim].suspend();
-            tokio::time::sleep(server::LEASE * 2).await;
-            running[victim].resume();
-            totals.suspended += 1;
+#[test]
+#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
+fn accepted_runs_end_once_although_servers_are_killed() {
+    let kills = dice::number("SUPERSTEP_KILLS").unwrap_or(KILLS);
+    let moments = Moments { round: 10, servers: &[1, 2], suspended: 4, mutant: None };
+    let (totals, checked) = moments.run(kills);
+    checked.unwrap_or_else(|violation| panic!("after {} kills: {violation}", totals.kills));
+    assert!(
+        totals.resumed > 0 && totals.back > 0 && totals.success > 0,
+        "the moments are not what they should be: {totals:?}"
+    );
+}
+
+#[test]
+#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
+fn a_run_that_is_answered_before_it_is_durable_is_noticed() {
+    notices(Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::AnsweredBeforeDurable) });
+}
+
+#[test]
+#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
+fn a_run_that_ends_after_its_stream_is_noticed() {
+    notices(Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::EndedAfterStream) });
+}
+
+#[test]
+#[ignore = "takes some seconds for each ten kills; `just kills` runs it"]
+fn a_missing_fence_is_noticed() {
+    notices(Moments { round: 5, servers: &[2], suspended: 1, mutant: Some(Mutant::WithoutFence) });
+}
+
+/// Checks that the servers of a mutant are noticed.
+fn notices(moments: Moments) {
+    let (totals, checked) = moments.run(OF_MUTANT);
+    let violation = checked.expect_err("the checks notice nothing");
+    let violation: String = violation.chars().take(200).collect();
+    println!("{:?}: after {} kills, {violation}", moments.mutant, totals.kills);
+}
+
+impl Moments {
+    /// Kills servers until so many were killed, or a violation is found.
+    fn run(&self, kills: u64) -> (Totals, Checked<()>) {
+        let _alone = ALONE.blocking_lock();
+        let mut dice = Dice::new();
+        let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
+        let folder = tempfile::tempdir_in(folder).expect("a folder");
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let (begun, mut totals, mut checked) = (Instant::now(), Totals::default(), Ok(()));
+        let file = folder.path().join("runs.db");
+        for number in 0.. {
+            if checked.is_err() || totals.kills >= kills {
+                break;
+            }
+            let of_round = self.round.min(kills - totals.kills);
+            checked = runtime.block_on(self.round(&file, of_round, number, &mut dice, &mut totals));
         }
-        running[victim].kill();
+        println!("{totals:?} in {:?}", begun.elapsed());
+        (totals, checked)
+    }
+
+    /// Kills servers under load, waits for the clients, and checks everything that they were told.
+    async fn round(
+        &self,
+        file: &Path,
+        kills: u64,
+        number: usize,
+        dice: &mut Dice,
+        totals: &mut Totals,
+    ) -> Checked<()> {
+        let start = || Started::with_defect(file, self.mutant);
+        let servers = self.servers[number % self.servers.len()];
+        let world = Arc::new(World::default());
+        let mut running: Vec<Started> = (0..servers).map(|_| start()).collect();
         world.set(&running);
-        running[victim] = Started::new(file);
-        world.set(&running);
-    }
-    world.stop();
-    let mut asked = Vec::new();
-    let all = async {
-        while let Some(of_client) = clients.join_next().await {
-            asked.extend(of_client.expect("the client has ended"));
+        let mut clients = JoinSet::new();
+        for client in 0..CLIENTS {
+            clients.spawn(load::client(Arc::clone(&world), format!("{number}-{client}"), dice.split()));
         }
-    };
-    if tokio::time::timeout(PATIENCE, all).await.is_err() {
-        let mut runs = Vec::new();
-        for path in world.followed() {
-            runs.push((world.read(&path).await, path));
+        for _ in 0..kills {
+            tokio::time::sleep(Duration::from_millis(50 + dice.below(500))).await;
+            let victim = dice.below(servers as u64) as usize;
+            if servers > 1 && dice.below(self.suspended) == 0 {
+                // A suspended server continues with work that has become another one's.
+                running[victim].suspend();
+                tokio::time::sleep(server::LEASE * 2).await;
+                running[victim].resume();
+                tokio::time::sleep(Duration::from_millis(dice.below(200))).await;
+                totals.suspended += 1;
+            }
+            running[victim].kill();
+            totals.kills += 1;
+            world.set(&running);
+            running[victim] = start();
+            world.set(&running);
         }
-        panic!("round {number}: the streams of these runs do not end: {runs:#?}");
+        world.stop();
+        let mut asked = Vec::new();
+        let all = async {
+            while let Some(of_client) = clients.join_next().await {
+                asked.extend(of_client.expect("the client has ended")?);
+            }
+            Ok::<(), String>(())
+        };
+        match tokio::time::timeout(PATIENCE, all).await {
+            Ok(ended) => ended?,
+            Err(_) => {
+                let mut runs = Vec::new();
+                for path in world.followed() {
+                    runs.push((world.read(&path).await?, path));
+                }
+                return Err(format!("the streams of these runs do not end: {runs:#?}"));
+            }
+        }
+        check::check(&world, file, &asked, totals).await?;
+        running.iter_mut().for_each(Started::kill);
+        let verified = maintenance::verify(file).expect("the file can be read");
+        holds!(verified.is_sound(), "{:#?}", verified.findings);
+        Ok(())
     }
-    check::check(&world, file, &asked, totals).await;
-    running.iter_mut().for_each(Started::kill);
 }

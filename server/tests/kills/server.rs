@@ -5,11 +5,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use superstep_checkpoint::SqliteSaver;
+use superstep_core::checkpoint::Checkpointer;
 use superstep_core::error::NodeError;
 use superstep_core::graph::{END, START, StateGraph};
 use superstep_core::node::{Effects, Emit, Snapshot};
@@ -17,11 +19,16 @@ use superstep_core::reducer::Append;
 use superstep_core::run::Graph;
 use superstep_core::state::State;
 
+use crate::mutant::Mutant;
+
 /// The variable with the file. The test does nothing without it.
 const FILE: &str = "SUPERSTEP_KILLS_FILE";
 
 /// The variable with the seconds that running supersteps have at the end.
 const GRACE: &str = "SUPERSTEP_KILLS_GRACE";
+
+/// The variable with the defect of the server's saver, if it has one.
+const MUTANT: &str = "SUPERSTEP_KILLS_MUTANT";
 
 /// The time after which another server continues the runs of a killed one.
 pub(crate) const LEASE: Duration = Duration::from_millis(600);
@@ -44,19 +51,31 @@ pub(crate) struct Started {
 
 impl Started {
     pub(crate) fn new(file: &Path) -> Self {
-        Self::with_grace(file, 0)
+        Self::start(file, 0, None)
     }
 
     /// Starts a server whose running supersteps have so many seconds at its end.
     pub(crate) fn with_grace(file: &Path, grace: u64) -> Self {
+        Self::start(file, grace, None)
+    }
+
+    /// Starts a server whose saver may have a defect.
+    pub(crate) fn with_defect(file: &Path, mutant: Option<Mutant>) -> Self {
+        Self::start(file, 0, mutant)
+    }
+
+    fn start(file: &Path, grace: u64, mutant: Option<Mutant>) -> Self {
         let program = std::env::current_exe().expect("the path of this program");
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(["--exact", "server::the_server", "--nocapture", "--test-threads=1"])
             .env(FILE, file)
             .env(GRACE, grace.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("this program can be started");
+            .stdout(Stdio::piped());
+        if let Some(mutant) = mutant {
+            command.env(MUTANT, format!("{mutant:?}"));
+        }
+        let mut child = command.spawn().expect("this program can be started");
         let output = child.stdout.take().expect("its output is a pipe");
         let port = BufReader::new(output).lines().find_map(|line| {
             line.expect("it prints text")
@@ -120,7 +139,7 @@ fn act(file: &Path, token: &str) -> io::Result<String> {
     Ok(line)
 }
 
-fn graph(saver: SqliteSaver, file: PathBuf) -> Graph<Work> {
+fn graph(saver: Arc<dyn Checkpointer>, file: PathBuf) -> Graph<Work> {
     let mut g = StateGraph::<Work>::new("work");
     let first = g.node("first", async |work: Snapshot<Work>| {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -148,7 +167,7 @@ fn graph(saver: SqliteSaver, file: PathBuf) -> Graph<Work> {
     g.edge(first, act);
     g.edge(act, last);
     g.edge(last, END);
-    g.compile().expect("the graph is complete").checkpointer(saver)
+    g.compile().expect("the graph is complete").shared_checkpointer(saver)
 }
 
 /// The program: serves until it is killed or stopped.
@@ -159,6 +178,10 @@ fn the_server() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let code = runtime.expect("a runtime").block_on(async {
         let saver = SqliteSaver::open(&file).await.expect("the file opens");
+        let saver = match std::env::var(MUTANT) {
+            Ok(name) => Mutant::from_name(&name).around(saver),
+            Err(_) => Arc::new(saver),
+        };
         let server = superstep_server::serve(&[&graph(saver, file)]).lease(LEASE);
         server.run(["--port", "0", "--grace", &grace]).await
     });

@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::ALONE;
 use crate::paused::{Paused, THREAD, answered, error, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_server_finishes_its_superstep_and_refuses_runs() {
+    let _alone = ALONE.lock().await;
     let mut paused = Paused::new(30, Duration::from_secs(3)).await;
     paused.server.terminate();
     assert_eq!(paused.reason().await, "ServerStopped");
@@ -24,6 +26,7 @@ async fn a_stopped_server_finishes_its_superstep_and_refuses_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_superstep_that_takes_longer_than_the_grace_is_given_back() {
+    let _alone = ALONE.lock().await;
     let mut paused = Paused::new(1, Duration::from_secs(600)).await;
     let begun = Instant::now();
     paused.server.terminate();
@@ -34,6 +37,7 @@ async fn a_superstep_that_takes_longer_than_the_grace_is_given_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_stops_at_once_and_the_run_is_continued() {
+    let _alone = ALONE.lock().await;
     let mut paused = Paused::new(600, Duration::from_secs(600)).await;
     paused.server.terminate();
     assert_eq!(paused.reason().await, "ServerStopped");

@@ -110,7 +110,7 @@ mod verb {
     fn said(words: &[&str]) -> (String, String, Exit) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-        let exit = run(["superstep"].iter().chain(words), screen);
+        let exit = run(["superstep"].iter().chain(words), &[], screen);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (text(out), text(err), exit)
     }

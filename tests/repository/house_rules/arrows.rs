@@ -103,7 +103,7 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
 ];
 
 /// The same for the server.
-const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 15] = [
+const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 16] = [
     ("clock", &[]),
     ("counts", &[]),
     ("graphs", &[]),
@@ -113,12 +113,13 @@ const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 15] = [
     ("protocol", &["legacy", "log", "wire"]),
     // `legacy` and `protocol` name the entries of the log, and nothing else of it.
     ("log", &["clock", "graphs", "scope", "wire"]),
+    ("webhook", &["wire"]),
     ("work", &["clock", "graphs", "log", "wire"]),
-    ("service", &["clock", "graphs", "legacy", "log", "protocol", "scope", "wire", "work"]),
+    ("service", &["clock", "graphs", "legacy", "log", "protocol", "scope", "webhook", "wire", "work"]),
     ("guard", &["counts", "wire"]),
     ("api", &["counts", "guard", "log", "protocol", "service", "wire"]),
     ("listen", &["guard", "serve"]),
-    ("serve", &["api", "counts", "graphs", "guard", "listen", "service"]),
+    ("serve", &["api", "counts", "graphs", "guard", "listen", "service", "webhook"]),
     ("command_line", &["serve"]),
 ];
 

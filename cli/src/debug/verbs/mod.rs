@@ -12,5 +12,6 @@ pub(super) use migrate::check;
 pub(super) use replay::Replay;
 #[cfg(all(feature = "agent", unix))]
 pub(crate) use replay::Replayed;
+pub(crate) use replay::replayed;
 pub(super) use run::{Rerun, Resume, Run};
 pub(super) use tail::Tail;

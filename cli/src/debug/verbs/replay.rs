@@ -57,6 +57,19 @@ impl Replay {
     }
 }
 
+/// Returns the document of a replay with the code of these graphs, in one line.
+pub(crate) async fn replayed(
+    graphs: &[AnyGraph],
+    file: FileArgument,
+    checkpoint: &str,
+    after: Option<&str>,
+) -> Result<String, Failure> {
+    let session =
+        Session { graphs: graphs.to_vec(), added: Vec::new(), behind: None, program: "superstep".into() };
+    let replay = Replay { file, checkpoint: checkpoint.into(), after: after.map(Into::into) };
+    serde_json::to_string(&replay.answer(&session).await?).map_err(Failure::damaged)
+}
+
 /// Replays and verifies the steps that led to a checkpoint.
 async fn replay(
     graph: &AnyGraph,

@@ -10,7 +10,8 @@ use superstep_checkpoint::Subgraph;
 use superstep_core::checkpoint::{At, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 
-use super::Drawn;
+use super::unfinished::Unfinished;
+use super::{Drawn, used};
 
 /// The checkpoints of a subgraph.
 #[derive(Debug, Serialize)]
@@ -37,6 +38,7 @@ pub(super) struct Nesting<'s> {
     pub(super) depth: usize,
     /// The maximum number of checkpoints of each subgraph.
     pub(super) limit: usize,
+    pub(super) unfinished: &'s Unfinished<'s>,
 }
 
 impl Nesting<'_> {
@@ -48,7 +50,9 @@ impl Nesting<'_> {
                 Some(parent) => self.below(&step.thread, parent)?,
                 None => Vec::new(),
             };
-            Ok(Drawn { line: line.with_name(self.source), lane: None, drawing: String::new(), subgraphs })
+            let line = used(self.source, line, step)?.with_name(self.source);
+            let (questions, failures) = self.unfinished.on(step)?;
+            Ok(Drawn { line, lanes: None, questions, failures, drawing: String::new(), subgraphs })
         });
         drawn.collect()
     }
@@ -65,7 +69,8 @@ impl Nesting<'_> {
 
     fn nested(&self, subgraph: &Subgraph) -> Result<Nested, Failure> {
         let Subgraph { thread, node, key, .. } = subgraph;
-        let inner = Nesting { depth: self.depth - 1, ..*self };
+        let unfinished = Unfinished::of(self.source, thread);
+        let inner = Nesting { depth: self.depth - 1, unfinished: &unfinished, ..*self };
         let steps = self.source.reader.steps(thread, &At::Head, self.limit.saturating_add(1))?;
         // A subgraph that keeps its state continues another thread, whose checkpoints are listed under its own run.
         let own = steps.iter().take_while(|step| step.thread == *thread).count();

@@ -49,7 +49,7 @@ fn of_superstep(folder: &Path, line: &[String]) -> (i32, String, String) {
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-    let exit = run(line.iter().map(whole), screen);
+    let exit = run(line.iter().map(whole), &[], screen);
     let within = format!("{}/", folder.display());
     let text = |bytes| String::from_utf8(bytes).expect("text").replace(&within, "");
     (exit as i32, text(out), text(err))

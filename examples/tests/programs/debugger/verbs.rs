@@ -8,7 +8,7 @@ use super::{Recorded, Said};
 fn superstep(arguments: &[&str]) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
-    let code = cli::run(["superstep"].iter().chain(arguments), screen) as i32;
+    let code = cli::run(["superstep"].iter().chain(arguments), &[], screen) as i32;
     Said { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
@@ -175,9 +175,10 @@ fn help_names_the_verbs_and_how_it_was_called() {
             .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
             .filter(|verb| !verb.is_empty() && *verb != "help")
             .collect();
-        for verb in
-            ["run", "resume", "answer", "rerun", "tail", "replay", "migrate", "log", "export", "import"]
-        {
+        for verb in [
+            "run", "resume", "answer", "rerun", "tail", "replay", "migrate", "log", "export", "import",
+            "studio",
+        ] {
             assert!(verbs.contains(&verb), "{verb}");
         }
         for verb in verbs {

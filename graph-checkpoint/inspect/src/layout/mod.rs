@@ -4,18 +4,21 @@
 //! layers: which row      order: left to right in a row      place: coordinates      route: lines of the edges
 //! ```
 //!
-//! All numbers are integers, so the same graph has the same drawing everywhere.
+//! `strip` lays out time instead of a graph. All numbers are integers, so the same graph has the same drawing everywhere.
 
 mod layers;
 mod order;
 mod place;
 mod route;
+mod strip;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
 use self::layers::Layered;
+
+pub use self::strip::{Activity, Stretch, StripSpan, strip};
 
 /// The space around the drawing of a subgraph inside its node.
 pub const INNER_MARGIN: i32 = 16;

@@ -43,7 +43,7 @@ fn batch(
     let commit = Commit { recorded: Some(recorded), ..commit_of("t", &next(&base)) };
     let mut answer = pushed(&queue, commit);
     ledger.run(&queue, Waits::ToTheLimit);
-    assert!(!queue.is_unsettled());
+    assert!(!queue.is_unsettled_on(None));
     let cache = ledger.cache().expect("it is open");
     let (seq, written) = (cache.last_seq, cache.written() - before);
     let stored = pending::recorded(&cache.connection, Seen { seq, worker: 1, head: true });

@@ -1,5 +1,7 @@
 //! A store that keeps the rows of a server wrongly fails the items about its defect.
 
+mod noticed;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
@@ -14,100 +16,7 @@ use superstep_core::records::{
     RunClaim, RunQuery, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
 };
 
-/// A defect of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Defect {
-    None,
-    RowsAreMadeAgain,
-    InsertsReplace,
-    MetadataLost,
-    ThreadsStay,
-    CheckpointsLeaveRows,
-    MetadataIgnored,
-    StatusIgnored,
-    OrderIgnored,
-    NothingExpires,
-    EventNumbersReused,
-    EventsReversed,
-    EventsNeverExpire,
-    AdmittedTwice,
-    BusyThreadsAdmit,
-    InterruptsWait,
-    RollbacksInterrupt,
-    ClaimedTwice,
-    DelaysIgnored,
-    GraphsIgnored,
-    AbandonedRunsStay,
-    BeatsExtendNothing,
-    AttemptsIgnored,
-    LateEventsAreStored,
-    LastEventsLost,
-    EndsTwice,
-    GivenBackIsLost,
-    RolledBackRunsStay,
-    RequestsToCancelLost,
-    RestingStatusLost,
-    RunningRunsAreDeleted,
-    OldestRunsFirst,
-    RunsAreVolatile,
-    VersionsForgotten,
-    NamesIgnored,
-    SchedulesAdvanceTwice,
-    DueTimesIgnored,
-}
-
-/// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 36] = [
-    (Defect::RowsAreMadeAgain, &["rows.clones_have_the_same_rows"]),
-    (Defect::InsertsReplace, &["rows.a_thread_is_inserted_once"]),
-    (Defect::MetadataLost, &["rows.a_thread_is_changed"]),
-    (Defect::ThreadsStay, &["rows.a_thread_takes_its_rows_along"]),
-    (Defect::CheckpointsLeaveRows, &["rows.deleting_checkpoints_deletes_rows"]),
-    (Defect::MetadataIgnored, &["rows.threads_are_found_by_metadata"]),
-    (Defect::StatusIgnored, &["rows.threads_are_found_by_id_and_status"]),
-    (Defect::OrderIgnored, &["rows.threads_are_listed_in_order"]),
-    (Defect::NothingExpires, &["rows.threads_expire", "rows.events_expire_by_run"]),
-    (
-        Defect::EventNumbersReused,
-        &["rows.numbers_of_events_are_never_reused", "rows.numbers_of_events_outlive_their_program"],
-    ),
-    (Defect::EventsReversed, &["rows.events_come_in_order"]),
-    (Defect::EventsNeverExpire, &["rows.events_expire_by_run"]),
-    (Defect::AdmittedTwice, &["queue.a_run_is_admitted_once"]),
-    (Defect::BusyThreadsAdmit, &["queue.a_run_may_refuse_to_wait"]),
-    (Defect::InterruptsWait, &["queue.a_run_that_interrupts_ends_the_others"]),
-    (
-        Defect::RollbacksInterrupt,
-        &["queue.a_run_that_rolls_back_deletes_the_others", "queue.a_started_run_is_rolled_back_by_a_worker"],
-    ),
-    (
-        Defect::ClaimedTwice,
-        &[
-            "queue.runs_are_claimed_in_their_order",
-            "queue.are_claimed_by_one_of_many",
-            "queue.are_claimed_by_one_of_two_programs",
-        ],
-    ),
-    (Defect::DelaysIgnored, &["queue.a_delayed_run_waits"]),
-    (Defect::GraphsIgnored, &["queue.only_graphs_of_the_worker_are_claimed"]),
-    (Defect::AbandonedRunsStay, &["queue.an_abandoned_run_is_claimed_again", "queue.outlive_their_program"]),
-    (Defect::BeatsExtendNothing, &["queue.a_beat_extends_the_claim"]),
-    (Defect::AttemptsIgnored, &["queue.a_stale_attempt_changes_nothing"]),
-    (Defect::LateEventsAreStored, &["queue.a_stale_attempt_changes_nothing"]),
-    (Defect::LastEventsLost, &["queue.a_run_ends_once"]),
-    (Defect::EndsTwice, &["queue.a_run_ends_once", "queue.a_stale_attempt_changes_nothing"]),
-    (Defect::GivenBackIsLost, &["queue.a_run_that_is_given_back_goes_first"]),
-    (Defect::RolledBackRunsStay, &["queue.a_rolled_back_run_is_deleted"]),
-    (Defect::RequestsToCancelLost, &["queue.cancelling_ends_or_asks", "queue.a_beat_extends_the_claim"]),
-    (Defect::RestingStatusLost, &["queue.a_thread_gets_its_status_back"]),
-    (Defect::RunningRunsAreDeleted, &["queue.only_ended_runs_are_deleted"]),
-    (Defect::OldestRunsFirst, &["queue.are_listed_newest_first"]),
-    (Defect::RunsAreVolatile, &["queue.outlive_their_program"]),
-    (Defect::VersionsForgotten, &["assistants.have_versions"]),
-    (Defect::NamesIgnored, &["assistants.are_found"]),
-    (Defect::SchedulesAdvanceTwice, &["assistants.a_schedule_is_advanced_once"]),
-    (Defect::DueTimesIgnored, &["assistants.schedules_are_found"]),
-];
+use noticed::{Defect, NOTICED};
 
 /// A memory saver whose rows have a defect. Clones are openings of one store.
 struct Broken {
@@ -318,6 +227,30 @@ impl Records for Rows {
         self.inner.delete_run(run).await
     }
 
+    async fn claim_call(
+        &self,
+        graphs: &[NodeName],
+        until_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<RunRow>, StoreError> {
+        let (until_ms, now_ms) = match self.defect {
+            Defect::WebhooksIgnored => return Ok(None),
+            Defect::CallsAreMadeTwice => (now_ms, now_ms),
+            Defect::CallTimesIgnored => (until_ms, now_ms + 60_000),
+            _ => (until_ms, now_ms),
+        };
+        self.inner.claim_call(graphs, until_ms, now_ms).await
+    }
+
+    async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError> {
+        let calls = self.inner.run(run).await?.and_then(|row| row.calls);
+        let call = match calls.filter(|_| self.has(Defect::LostCallsCount)) {
+            Some(calls) => calls.started,
+            None => call,
+        };
+        self.inner.finish_call(run, call, next_ms).await
+    }
+
     async fn put_assistant(&self, assistant: AssistantRow) -> Result<(AssistantRow, bool), StoreError> {
         self.inner.put_assistant(assistant).await
     }
@@ -387,8 +320,11 @@ impl Records for Rows {
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
-        let attempt = if self.has(Defect::LateEventsAreStored) { u32::MAX } else { attempt };
-        self.inner.append_events(attempt, events).await
+        let latest = match events.first().filter(|_| self.has(Defect::LateEventsAreStored)) {
+            Some(event) => self.inner.run(&event.run).await?,
+            None => None,
+        };
+        self.inner.append_events(latest.map_or(attempt, |run| run.attempt), events).await
     }
 
     async fn events(
@@ -415,6 +351,12 @@ impl Records for Rows {
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
         match self.defect {
             Defect::NothingExpires => Ok(Vec::new()),
+            Defect::SweptBeforeTheCall => {
+                let query = ThreadQuery { limit, ..ThreadQuery::default() };
+                let mut rows = self.inner.threads(&query).await?.rows;
+                rows.retain(|row| row.expiry.is_some_and(|expiry| expiry.at_ms <= now_ms));
+                Ok(rows)
+            }
             _ => self.inner.sweep(now_ms, limit).await,
         }
     }
@@ -438,7 +380,7 @@ impl Subject for Stores {
 /// Returns the items of the groups about rows that a store fails.
 fn failed(defect: Defect) -> Vec<&'static str> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let groups = ["rows.", "queue.", "assistants."];
+    let groups = ["rows.", "queue.", "webhooks.", "assistants."];
     let reports = groups.map(|group| runtime.block_on(conformance::run_only(&Stores(defect), group)));
     let is_failed = |(_, outcome): &(_, &Outcome)| **outcome != Outcome::Passed;
     reports.iter().flat_map(|report| report.items().filter(is_failed).map(|(item, _)| item.name)).collect()

@@ -95,6 +95,8 @@ proptest! {
             let path = folder.path().join("t.db");
             let names = grow(&path, &actions).await;
             let before = loaded(&path, &names);
+            let tree = |name: &String| SqliteReader::open(&path).unwrap().lineage(&thread(name)).unwrap();
+            let mut trees: Vec<_> = names.iter().map(tree).collect();
             for (last, only) in rounds {
                 let mut retention = Retention::new().keep_last(last);
                 if only {
@@ -112,6 +114,11 @@ proptest! {
                 assert!(after.iter().all(|held| before.contains(held)), "what stays has changed");
                 let whole = before.len() as u64;
                 assert!(after.len() as u64 + done.checkpoints <= whole);
+                let reader = SqliteReader::open(&path).unwrap();
+                for (name, earlier) in names.iter().zip(&trees) {
+                    assert_eq!(reader.lineage_after(&thread(name), earlier).unwrap(), tree(name));
+                }
+                trees = names.iter().map(tree).collect();
             }
             // Every thread continues, and its whole past can be read.
             let saver = open(&path).await;

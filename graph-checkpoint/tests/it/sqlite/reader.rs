@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use superstep_checkpoint::{CheckpointReader, Located, SqliteReader, SqliteSaver};
-use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Commit, Committed, StoreError};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Commit, Committed, StoreError, Summary};
 
 use super::file::{BACK_TO_1, BACK_TO_2, BACK_TO_3, BACK_TO_4, BACK_TO_5};
 use crate::material::*;
@@ -212,5 +212,44 @@ fn a_thread_counts_what_it_has_of_its_own() {
         assert_eq!(sizes[&thread("fork")].checkpoints, 0);
         assert_eq!(reader.topology(&thread("t"), &At::Head).unwrap(), Some(graph().topology));
         assert_eq!(reader.topology(&thread("none"), &At::Head).unwrap(), None);
+    });
+}
+
+#[test]
+fn a_tree_is_read_on_from_an_earlier_one() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let saver = open(&path).await;
+        let first = advance(&saver, "t", None, [set(0, "1")]).await;
+        let second = advance(&saver, "t", Some(&first), []).await;
+        let third = advance(&saver, "t", Some(&second), []).await;
+        advance(&saver, "elsewhere", None, []).await;
+        let reader = SqliteReader::open(&path).unwrap();
+        let read_on = |known: &mut Vec<Summary>| {
+            let whole = reader.lineage(&thread("t")).unwrap();
+            assert_eq!(reader.lineage_after(&thread("t"), known).unwrap(), whole);
+            *known = whole;
+        };
+        let mut known = Vec::new();
+        read_on(&mut known);
+        assert_eq!(known.len(), 3);
+        read_on(&mut known);
+
+        advance(&saver, "t", Some(&third), []).await;
+        saver.fork(&thread("t"), second.id, &thread("fork")).await.unwrap();
+        advance(&saver, "fork", Some(&second), []).await;
+        read_on(&mut known);
+        assert_eq!(known.len(), 5);
+        // What an earlier tree has is not read again.
+        let mut renamed = known.clone();
+        renamed[0].step = 99;
+        assert_eq!(reader.lineage_after(&thread("t"), &renamed).unwrap(), renamed);
+
+        saver.delete(&"graph".into(), &thread("fork")).await.unwrap();
+        read_on(&mut known);
+        assert_eq!(known.len(), 4);
+        // Of another tree nothing is used.
+        assert_eq!(reader.lineage_after(&thread("elsewhere"), &known).unwrap().len(), 1);
     });
 }

@@ -24,6 +24,7 @@ fn run(id: &str, multitask: Multitask) -> RunRow {
         lost: 0,
         cancel: None,
         error: None,
+        calls: None,
     }
 }
 
@@ -75,7 +76,8 @@ fn a_run_that_interrupts_ends_runs_without_a_worker_and_asks_the_others() {
     assert_eq!((back.status, back.updated_ms), (RunStatus::Interrupted, NOW));
     assert_eq!((ended.status, ended.until_ms), (RunStatus::Interrupted, 0));
     let thread = decision.thread.expect("a run has ended");
-    assert_eq!(thread.status, Some(ThreadStatus::Interrupted), "`b` has worked on the thread");
+    let rested = (Some(ThreadStatus::Interrupted), Some(None));
+    assert_eq!((thread.status, thread.error), rested, "`b` has worked on the thread");
 }
 
 #[test]
@@ -102,6 +104,12 @@ fn a_pending_run_ends_at_once_and_a_running_one_is_asked() {
     assert_eq!(cancelled(&running("gone", NOW), CancelAction::Interrupt), Cancelled::Ended);
     assert_eq!(cancelled(&running("gone", NOW), CancelAction::Rollback), Cancelled::Asked);
     assert_eq!(cancelled(&given_back("b"), CancelAction::Rollback), Cancelled::Asked);
+    let thread_of = |run: &RunRow| {
+        let thread = cancel(Some(run), CancelAction::Interrupt, NOW).thread.expect("it has a run less");
+        (thread.status, thread.error)
+    };
+    assert_eq!(thread_of(&pending_run("p")), (None, None), "the thread is what it was");
+    assert_eq!(thread_of(&given_back("b")), (Some(ThreadStatus::Interrupted), Some(None)));
     let over = RunRow { status: RunStatus::Success, ..pending_run("o") };
     assert_eq!(cancelled(&over, CancelAction::Interrupt), Cancelled::Over);
     assert_eq!(cancel(None, CancelAction::Interrupt, NOW), Decision::nothing(Cancelled::Over));

@@ -48,6 +48,12 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 }
 
+impl<S> Graph<S> {
+    pub(super) fn of_runtime(runtime: Runtime) -> Self {
+        Self { runtime: Arc::new(runtime), types: PhantomData }
+    }
+}
+
 impl<S, C> Graph<S, C> {
     /// Returns the same graph with handles that use another form of its state.
     pub(super) fn in_form<F>(&self) -> Graph<F, C> {

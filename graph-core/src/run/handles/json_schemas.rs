@@ -11,7 +11,7 @@ use super::graph::Graph;
 use crate::graph::Program;
 use crate::id::NodeName;
 use crate::node::schema_of;
-use crate::state::{FieldSchema, Lifetime, Schema};
+use crate::state::{FieldSchema, Lifetime, Schema, bare_name};
 
 /// The names of the reducers that accept the type of their field, in lower case.
 const BUILT_IN: [&str; 11] =
@@ -146,8 +146,7 @@ fn property(derived: &Value, field: &FieldSchema, is_input: bool) -> Value {
 
 /// Returns `true` for the name of a reducer of this crate, in the form of derived or described states.
 fn is_built_in(reducer: &str) -> bool {
-    let name = reducer.rsplit("::").next().unwrap_or_default().trim().replace('_', "").to_ascii_lowercase();
-    BUILT_IN.contains(&&*name)
+    BUILT_IN.contains(&&*bare_name(reducer))
 }
 
 /// Follows a reference to a definition.

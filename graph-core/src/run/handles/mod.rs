@@ -12,6 +12,7 @@ mod names;
 mod past;
 mod request;
 mod run_stream;
+mod stored;
 mod subgraph;
 mod subgraphs;
 mod thread;

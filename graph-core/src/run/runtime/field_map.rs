@@ -72,6 +72,15 @@ pub(crate) fn load(
     values: &[FieldValue],
 ) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
     let own: &Schema = &program.schema;
+    // A graph without code has no migrations. Its fields accept any value.
+    let unmigrated;
+    let schema = match program.lacks_code() {
+        true => {
+            unmigrated = Schema { version: own.version, embedded: own.embedded.clone(), ..schema.clone() };
+            &unmigrated
+        }
+        false => schema,
+    };
     let load = || program.initial.load(own, schema, values);
     let state = if schema.version == own.version {
         load()

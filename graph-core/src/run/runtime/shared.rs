@@ -104,6 +104,9 @@ impl Runtime {
         &self,
         load: impl Future<Output = Result<T, ThreadError>>,
     ) -> Result<T, ThreadError> {
+        if self.program.lacks_code() {
+            return Err(ThreadError::NoCode(self.program.topology.name().clone()));
+        }
         let (registered, loaded) = tokio::join!(self.register(), load);
         registered?;
         loaded

@@ -21,6 +21,10 @@ pub enum ThreadError {
     /// The graph has no checkpointer. Give it one with `.checkpointer(..)`.
     #[error("the graph has no checkpointer")]
     NoCheckpointer,
+    /// The graph was [read from its store](crate::run::AnyGraph::stored). Run or edit its threads with the program that has
+    /// its code.
+    #[error("graph {0:?} was read from its store and has no code: run and edit its threads with its program")]
+    NoCode(NodeName),
     /// The thread has no checkpoint. Run it first.
     #[error("thread {0} has never run")]
     NeverRan(ThreadId),

@@ -40,6 +40,8 @@ use crate::state::{CodecError, FieldId, FieldSchema, Lifetime, Logged, Op, Schem
 pub struct JsonFields {
     schema: Schema,
     fields: Vec<JsonField>,
+    /// `true` if the types of the fields are unknown.
+    is_stored: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +99,7 @@ impl JsonFields {
     /// Reads the fields at a place, and reports their mistakes as problems.
     pub(crate) fn read(name: &str, place: &Place<'_>, problems: &mut Problems) -> Self {
         let mut fields =
-            Self { schema: Schema { name: name.to_owned(), ..Schema::default() }, fields: Vec::new() };
+            Self { schema: Schema { name: name.to_owned(), ..Schema::default() }, ..Self::default() };
         for (name, field) in place.members(problems) {
             if fields.fields.len() == usize::from(u16::MAX) {
                 problems.add(place, "a state has at most 65,535 fields");
@@ -106,6 +108,17 @@ impl JsonFields {
             fields.add(name, &field, problems);
         }
         fields
+    }
+
+    /// Returns the fields of a stored schema, for reading without the program: they accept any value, and an unknown
+    /// reducer counts as `last_value`.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn stored(schema: Schema) -> Self {
+        let fields = schema.fields.iter().map(|field| {
+            let reducer = JsonReducer::written_as(&field.reducer).unwrap_or(JsonReducer::LastValue);
+            JsonField { shape: Shape::default(), reducer, default: reducer.empty() }
+        });
+        Self { fields: fields.collect(), schema, is_stored: true }
     }
 
     fn add(&mut self, name: &str, place: &Place<'_>, problems: &mut Problems) {
@@ -151,11 +164,15 @@ impl JsonFields {
         self.fields.push(JsonField { shape, reducer, default });
     }
 
-    /// Returns the JSON Schema of a state with these fields.
-    pub(super) fn json_schema(&self) -> Value {
+    /// Returns the JSON Schema of a state with these fields; `None` if their types are unknown.
+    pub(super) fn json_schema(&self) -> Option<Value> {
+        if self.is_stored {
+            return None;
+        }
         let named = self.schema.fields.iter().zip(&self.fields);
         let properties = named.map(|(field, known)| (field.name.clone(), known.shape.to_schema()));
-        json!({ "type": "object", "title": self.schema.name, "properties": properties.collect::<Map<_, _>>() })
+        let properties = properties.collect::<Map<_, _>>();
+        Some(json!({ "type": "object", "title": self.schema.name, "properties": properties }))
     }
 
     fn reducer(place: &Place<'_>, shape: &Shape, problems: &mut Problems) -> Option<JsonReducer> {

@@ -22,3 +22,5 @@ pub use state::JsonState;
 pub use update::{JsonUpdate, JsonWrite};
 
 pub(crate) use place::{Place, Problems, brief, suggestion};
+#[cfg(feature = "tokio")]
+pub(crate) use reducer::bare_name;

@@ -1,6 +1,8 @@
 //! The built-in reducers by name, applied to JSON values.
 
 use alloc::format;
+#[cfg(feature = "tokio")]
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde_json::{Number, Value};
@@ -43,6 +45,24 @@ pub(super) const NAMES: [(&str, JsonReducer); 11] = [
 impl JsonReducer {
     pub(super) fn find(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, reducer)| *reducer)
+    }
+
+    /// Returns the reducer of a stored field, whose name is as in the source of its state.
+    #[cfg(feature = "tokio")]
+    pub(super) fn written_as(source: &str) -> Option<Self> {
+        let name = bare_name(source);
+        NAMES.iter().find(|(known, _)| bare_name(known) == name).map(|(_, reducer)| *reducer)
+    }
+
+    /// Returns the value before the first write to a field of unknown type.
+    #[cfg(feature = "tokio")]
+    pub(super) fn empty(self) -> Value {
+        match self {
+            Self::Append | Self::Union | Self::KeyedLog => Value::Array(Vec::new()),
+            Self::Merge => Value::Object(serde_json::Map::new()),
+            Self::Sum => 0.into(),
+            _ => Value::Null,
+        }
     }
 
     /// Returns the field types to which the reducer applies; empty for all types.
@@ -127,6 +147,13 @@ impl JsonReducer {
         }
         Ok(())
     }
+}
+
+/// Returns the name of a reducer without its path, in lower case and without underscores: the same for derived and
+/// described states.
+#[cfg(feature = "tokio")]
+pub(crate) fn bare_name(reducer: &str) -> String {
+    reducer.rsplit("::").next().unwrap_or_default().trim().replace('_', "").to_ascii_lowercase()
 }
 
 fn list(current: &mut Value) -> Result<&mut Vec<Value>, CodecError> {

@@ -118,7 +118,7 @@ impl State for JsonState {
     }
 
     fn json_schema(&self) -> Option<Json> {
-        Json::encode(&self.fields.json_schema()).ok()
+        Json::encode(&self.fields.json_schema()?).ok()
     }
 
     fn update_from(&self, values: &Value) -> Result<JsonUpdate, JsonError> {

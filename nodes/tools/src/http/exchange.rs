@@ -5,11 +5,11 @@ use std::error::Error;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde_json::json;
+use superstep_nodes::__private::hosts::Hosts;
 use superstep_nodes::__private::media_type;
 use superstep_nodes::message::{Content, Part};
 use superstep_nodes::tool::{ToolFailure, ToolOutput};
 
-use super::hosts::Hosts;
 use crate::picture::picture;
 use crate::read_file::ReadFile;
 

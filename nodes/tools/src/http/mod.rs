@@ -6,10 +6,8 @@
 //!            └───────────────────────────── redirect ◀─────────────────────────────┘
 //! ```
 
-mod address_policy;
 mod exchange;
-mod hosts;
 mod request;
+mod resolver;
 
-pub use hosts::HttpRuleError;
-pub use request::{HttpMethod, HttpRequest, HttpRequestInput};
+pub use request::{HttpMethod, HttpRequest, HttpRequestInput, HttpRuleError};

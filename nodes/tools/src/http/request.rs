@@ -10,6 +10,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use superstep_nodes::__private::hosts::{Hosts, NotAHost, host_of};
 use superstep_nodes::__private::tls;
 use superstep_nodes::tool::{
     InvalidInput, Pattern, Permission, PermissionMatcher, PermissionParts, ToolContext, ToolEffect,
@@ -17,7 +18,7 @@ use superstep_nodes::tool::{
 };
 
 use super::exchange::Exchange;
-use super::hosts::{Hosts, HttpRuleError, PublicResolver, host as host_of};
+use super::resolver::PublicResolver;
 use crate::built_in::{BuiltIn, built_in};
 use crate::wildcard::fits;
 
@@ -75,6 +76,30 @@ pub enum HttpMethod {
     Patch,
     /// Deletes a resource.
     Delete,
+}
+
+/// An error of a rule of [`HttpRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpRuleError {
+    /// It names no host. Write a name or an address, without `http://`.
+    #[error("`{host}` is not a host: write a name or an address, with :PORT to allow only that port")]
+    Host {
+        /// The host as given.
+        host: String,
+    },
+    /// It names no header, or the value is none that a header may have.
+    #[error("`{name}` is not a header name, or its value is not valid")]
+    Header {
+        /// The name that was written.
+        name: String,
+    },
+}
+
+impl From<NotAHost> for HttpRuleError {
+    fn from(NotAHost(host): NotAHost) -> Self {
+        Self::Host { host }
+    }
 }
 
 impl HttpMethod {
@@ -274,7 +299,7 @@ impl BuiltIn for HttpRequest {
     }
 
     async fn validate(&self, input: &HttpRequestInput, _: &ToolContext) -> Result<(), InvalidInput> {
-        let checked = address(&input.url).and_then(|url| self.hosts.check(&url).map(drop));
+        let checked = address(&input.url).and_then(|url| Ok(self.hosts.check(&url).map(drop)?));
         let checked = checked.and_then(|()| headers(&input.headers).map(drop));
         checked.map_err(|refused| InvalidInput::new(refused.to_string()))?;
         if input.body.is_some() && input.method.is_read_only() {

@@ -66,6 +66,29 @@ async fn after_a_rollback_state_and_history_equal_those_before_the_run() {
     }
 }
 
+/// The thread had the error of the earlier run, and the status `interrupted`, because a failed node is still to run.
+#[tokio::test(start_paused = true)]
+async fn after_a_rollback_a_thread_whose_run_had_failed_has_the_status_error() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let thread = service.test_thread().await;
+    let mut failing = holds();
+    failing["config"] = json!({ "recursion_limit": 1 });
+    let run = service.test_run(&thread, failing).await.unwrap();
+    assert_eq!(service.test_status(&run).await, Some(RunStatus::Error));
+    let read = async || {
+        let shown = service.thread(&scope(), &thread, false).await.unwrap();
+        (shown["status"].clone(), shown["error"].clone())
+    };
+    let before = read().await;
+    assert_eq!((&before.0, &before.1["error"]), (&json!("error"), &json!("GraphRecursionError")));
+    let run = service.test_run(&thread, holds()).await.unwrap();
+    service.test_held(&run).await;
+    service.cancel(&scope(), &run, CancelAction::Rollback).await.unwrap();
+    assert_eq!(service.test_status(&run).await, None);
+    assert_eq!(read().await, before);
+}
+
 #[tokio::test(start_paused = true)]
 async fn after_the_rollback_of_its_first_run_a_thread_is_empty() {
     let rig = Rig::new();

@@ -1,10 +1,10 @@
 //! Two servers on one SQLite file, as two processes.
 
-use superstep_checkpoint::SqliteSaver;
+use superstep_checkpoint::{SqliteReader, SqliteSaver, maintenance, portable};
 use superstep_core::records::CancelAction;
 
 use super::*;
-use crate::wire::thread::Prune;
+use crate::wire::thread::{Prune, ThreadSearch};
 
 /// Opens servers on the file, each with a saver of its own.
 async fn rig(file: &std::path::Path) -> Rig {
@@ -70,4 +70,60 @@ async fn a_store_that_does_not_prune_says_so() {
     let prune = json!({ "thread_ids": [service.test_thread().await], "strategy": "keep_latest" });
     let refused = service.prune_threads(&scope(), Prune::read(&prune).unwrap()).await.unwrap_err();
     assert_eq!((refused.status, refused.detail.contains("keep_latest")), (422, true));
+}
+
+#[tokio::test]
+async fn a_file_from_before_there_were_servers_is_upgraded_and_its_threads_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("old.db");
+    let program = rig(&file).await;
+    let asks = program.stopped().graph("asks").unwrap().clone();
+    drop(asks.thread("old").run(json!({})).await.unwrap());
+    drop((asks, program));
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    for table in ["thread", "tag", "run", "queue", "assistant", "cron", "event", "expiring"] {
+        connection.execute_batch(&format!("DROP TABLE server_{table}")).unwrap();
+    }
+    connection.execute_batch("PRAGMA user_version = 5").unwrap();
+    drop(connection);
+    assert_eq!(maintenance::migration(&file).unwrap().from, 5);
+
+    let service = rig(&file).await.service();
+    service.adopt_all().await.unwrap();
+    let search = ThreadSearch::read(&json!({ "status": "interrupted" })).unwrap();
+    let (found, _) = service.search_threads(&scope(), search).await.unwrap();
+    assert_eq!(found[0]["thread_id"], "old");
+    let answer = json!({ "assistant_id": "asks", "command": { "resume": "new" } });
+    let run = service.test_run("old", answer).await.unwrap();
+    assert_eq!(service.join(&scope(), &run).await.unwrap()["words"], json!(["new"]));
+    let verified = maintenance::verify(&file).unwrap();
+    assert_eq!((verified.format, verified.findings), (SqliteReader::FORMAT, Vec::new()));
+}
+
+#[tokio::test]
+async fn an_exported_thread_has_no_rows_and_is_served_from_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, other) = (folder.path().join("one.db"), folder.path().join("other.db"));
+    let one = rig(&file).await;
+    let service = one.service();
+    let thread = service.test_thread().await;
+    one.gate.add_permits(1);
+    let body = json!({
+        "assistant_id": "holds", "input": { "words": ["in"] }, "stream_resumable": true, "stream_mode": "debug",
+    });
+    let run = service.test_run(&thread, body).await.unwrap();
+    service.join(&scope(), &run).await.unwrap();
+    let export = portable::export(&SqliteReader::open(&file).unwrap(), &thread.as_str().into()).unwrap();
+    let export = export.expect("the thread has checkpoints");
+    assert!(!export.to_text().contains("stream_resumable"), "the request of the run is a row");
+    let saver = SqliteSaver::open(&other).await.unwrap();
+    portable::import(&saver, export, &"imported".into()).await.unwrap();
+    drop(saver);
+
+    let again = rig(&other).await.stopped();
+    assert_eq!(again.test_state("imported").await["values"], service.test_state(&thread).await["values"]);
+    assert_eq!(again.test_history("imported").await.len(), service.test_history(&thread).await.len());
+    for file in [file, other] {
+        assert_eq!(maintenance::verify(file).unwrap().findings, []);
+    }
 }

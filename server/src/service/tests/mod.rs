@@ -2,12 +2,15 @@
 
 mod cancelling;
 mod files;
+mod lost;
 mod others;
 mod past;
 mod recovery;
 mod runs;
 mod streams;
 mod threads;
+#[cfg(feature = "webhooks")]
+mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +31,7 @@ use tokio::time::Instant;
 
 use super::{Clock, Resume, Scope, Service, ServiceOptions};
 use crate::log::{Frame, LogEntry, Logged, Projection};
+use crate::webhook::Webhooks;
 use crate::wire::Failure;
 use crate::wire::request::RunCreate;
 use crate::wire::state_request::{HistoryRequest, StateAt, StateUpdate};
@@ -43,12 +47,12 @@ pub(super) struct Words {
     key: String,
 }
 
-/// The clock of a test: the time of the paused runtime.
-struct Paused(Instant);
+/// The clock of a test: the time of the paused runtime, ahead of others by a duration.
+struct Paused(Instant, Duration);
 
 impl superstep_core::store::Clock for Paused {
     fn now(&self) -> Duration {
-        Duration::from_secs(1_700_000_000) + self.0.elapsed()
+        Duration::from_secs(1_700_000_000) + self.0.elapsed() + self.1
     }
 }
 
@@ -58,11 +62,13 @@ pub(super) struct Rig {
     /// A permit lets one node `hold` pass.
     gate: Arc<Semaphore>,
     begun: Instant,
+    webhooks: Webhooks,
 }
 
 impl Rig {
     fn new() -> Self {
-        Self { saver: Arc::new(MemorySaver::new()), gate: Arc::new(Semaphore::new(0)), begun: Instant::now() }
+        let (saver, gate) = (Arc::new(MemorySaver::new()), Arc::new(Semaphore::new(0)));
+        Self { saver, gate, begun: Instant::now(), webhooks: Webhooks::default() }
     }
 
     fn graphs(&self) -> Vec<AnyGraph> {
@@ -74,9 +80,15 @@ impl Rig {
 
     /// Returns a server that has not started.
     fn stopped(&self) -> Service {
+        self.ahead(Duration::ZERO)
+    }
+
+    /// Returns a server that has not started, and whose clock is ahead: claims of the others are over for it.
+    fn ahead(&self, time: Duration) -> Service {
         let work = WorkOptions { lease: Duration::from_secs(3), ..WorkOptions::default() };
-        let clock = Clock::from(Paused(self.begun));
-        Service::with(self.graphs(), ServiceOptions::default(), work, clock).expect("the graphs fit")
+        let clock = Clock::from(Paused(self.begun, time));
+        let options = ServiceOptions { webhooks: self.webhooks.clone(), ..ServiceOptions::default() };
+        Service::with(self.graphs(), options, work, clock).expect("the graphs fit")
     }
 
     fn service(&self) -> Service {

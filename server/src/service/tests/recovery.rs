@@ -1,3 +1,8 @@
+use async_trait::async_trait;
+use superstep_core::checkpoint::{Around, LeaseReply, LeaseRequest, StoreError};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+
 use super::*;
 
 fn holds() -> Value {
@@ -5,7 +10,7 @@ fn holds() -> Value {
 }
 
 /// Ends a server as a crash would: its tasks stop where they are.
-fn kill(service: &Service) {
+pub(super) fn kill(service: &Service) {
     for task in service.0.tasks.lock().unwrap().drain(..) {
         task.abort();
     }
@@ -88,4 +93,69 @@ async fn a_running_superstep_finishes_before_the_server_stops() {
     assert_eq!(first.test_state(&thread).await["values"]["words"], json!(["in", "first", "held"]));
     let second = rig.service();
     assert_eq!(second.test_status(&run).await, Some(RunStatus::Success));
+}
+
+/// A saver whose leases wait at a gate.
+struct Gated {
+    inner: Arc<dyn Checkpointer>,
+    is_waiting: Arc<Notify>,
+    gate: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Around for Gated {
+    fn inner(&self) -> &dyn Checkpointer {
+        &*self.inner
+    }
+
+    async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
+        self.is_waiting.notify_one();
+        drop(self.gate.acquire().await.expect("the gate is never closed"));
+        self.inner.lease(request).await
+    }
+}
+
+fn paused() -> Runtime {
+    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+}
+
+/// A process was suspended after it had claimed a run, and before it had the lease of the thread. Meanwhile another one
+/// finished the run, and a later run of the thread. Then the lease was free: the first process took it and, because a
+/// first attempt does not look at the thread, began the run again, until it read 200 ms later that the run was not its
+/// own. Effects happened twice.
+#[test]
+fn a_process_that_was_suspended_before_it_had_the_thread_does_not_repeat_a_finished_run() {
+    let rig = Rig::new();
+    let (is_waiting, gate) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let saver =
+        Gated { inner: Arc::clone(&rig.saver), is_waiting: Arc::clone(&is_waiting), gate: Arc::clone(&gate) };
+    let Rig { gate: nodes, begun, webhooks, .. } = &rig;
+    let (nodes, begun, webhooks) = (Arc::clone(nodes), *begun, webhooks.clone());
+    let gated = Rig { saver: Arc::new(saver), gate: nodes, begun, webhooks };
+    // A runtime that is not polled is a suspended process.
+    let (suspended, running) = (paused(), paused());
+    let (first, thread, run) = suspended.block_on(async {
+        let first = gated.service();
+        let thread = first.test_thread().await;
+        let run = first.test_run(&thread, holds()).await.unwrap();
+        is_waiting.notified().await;
+        (first, thread, run)
+    });
+    rig.gate.add_permits(3);
+    let words = running.block_on(async {
+        let second = rig.service();
+        assert_eq!(second.test_status(&run).await, Some(RunStatus::Success));
+        let later = second.test_run(&thread, holds()).await.unwrap();
+        assert_eq!(second.test_status(&later).await, Some(RunStatus::Success));
+        second.test_state(&thread).await["values"]["words"].clone()
+    });
+    gate.add_permits(1);
+    let after = suspended.block_on(async {
+        while first.0.worker.control(&run.id).is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        first.test_state(&thread).await["values"]["words"].clone()
+    });
+    let once = ["in", "first", "held", "last"];
+    assert_eq!((&words, &after), (&json!([once, once].concat()), &words));
 }

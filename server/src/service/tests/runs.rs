@@ -135,6 +135,29 @@ async fn a_failed_run_has_the_error_of_its_node() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_whose_node_panics_fails_and_the_next_one_starts() {
+    let rig = Rig::new();
+    let mut g = StateGraph::<Words>::new("panics");
+    let node = g.node("node", |words: Snapshot<Words>| async move {
+        assert!(words.words.len() > 1, "too few words");
+        Words::update().words(["last"])
+    });
+    g.edge(START, node);
+    g.edge(node, END);
+    let graph = g.compile().unwrap().shared_checkpointer(Arc::clone(&rig.saver)).erased();
+    let service = Service::new(vec![graph], ServiceOptions::default()).unwrap();
+    service.start();
+    let thread = service.test_thread().await;
+    let run = json!({ "assistant_id": "panics", "input": { "words": ["in"] } });
+    let first = service.test_run(&thread, run.clone()).await.unwrap();
+    let failed = service.join(&scope(), &first).await.unwrap();
+    assert_eq!(failed, json!({ "__error__": { "error": "Panicked", "message": "too few words" } }));
+    assert_eq!(service.test_status(&first).await, Some(RunStatus::Error));
+    let second = service.test_run(&thread, run).await.unwrap();
+    assert_eq!(service.join(&scope(), &second).await.unwrap()["words"], json!(["in", "in", "last"]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_recursion_limit_is_an_error_and_the_thread_can_be_continued() {
     let rig = Rig::new();
     let service = rig.service();

@@ -107,3 +107,50 @@ proptest! {
         });
     }
 }
+
+/// The stream was empty, as if the client had seen everything.
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_run_has_expired_events_gets_the_state() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let (run, frames) = streamed(&rig, &service, true).await;
+    tokio::time::sleep(Duration::from_secs(2 * 60 * 60)).await;
+    assert_eq!(service.0.records.events(&run.thread, None, None, 9).await.unwrap(), []);
+    for reader in [service, rig.stopped()] {
+        for resume in [Resume::All, Resume::After(number(&frames[frames.len() / 2]))] {
+            let rest = all_frames(&reader, &run, resume).await;
+            assert_eq!((rest[0].event.as_str(), &rest[0].id), ("values", &None), "{resume:?}");
+            assert_eq!(rest[0].data["words"], json!(["in", "first", "held", "last"]));
+            assert_eq!(rest[1].data, json!(["ended", "success"]));
+            assert_eq!(rest.len(), 2);
+        }
+    }
+}
+
+/// The events between the client's last one and the stored ones were skipped without a word.
+#[tokio::test(start_paused = true)]
+async fn a_client_of_a_thread_whose_place_is_gone_gets_the_state_and_the_rest() {
+    let rig = Rig::new();
+    let service = rig.service();
+    let thread = service.test_thread().await;
+    let mut ids = Vec::new();
+    for resumable in [false, true] {
+        rig.gate.add_permits(1);
+        let run = service.test_run(&thread, holds(resumable)).await.unwrap();
+        ids.push(all_frames(&service, &run, Resume::Start).await);
+    }
+    let after = Resume::After(number(&ids[0][3]));
+    let shown = |view: &CheckpointView| {
+        Some(Frame { event: "values".to_owned(), data: json!(view.metadata.step), id: None })
+    };
+    let read = async |reader: &Service, most: usize| {
+        let stream = reader.thread_frames(&scope(), &thread, kinds, after, shown).await.unwrap();
+        stream.take(most).collect::<Vec<_>>().await
+    };
+    let here = [&ids[0][4..], &ids[1]].concat();
+    assert_eq!(read(&service, here.len()).await, here, "this process has all events");
+    let elsewhere = read(&rig.stopped(), 1 + ids[1].len()).await;
+    assert_eq!(elsewhere[0].event, "values");
+    assert_eq!(elsewhere[1..], ids[1]);
+    assert_eq!(read(&rig.stopped(), 1).await[0].data, json!(8), "the latest state");
+}

@@ -1,5 +1,6 @@
 //! Generated runs, as both kinds of streams tell them: their events fold to the same messages and the same state.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -17,12 +18,17 @@ use superstep_nodes::message::{Message, ToolCall};
 use superstep_nodes::model::{ModelEvent, Purpose, StopReason};
 use superstep_nodes::node::ModelChunk;
 
+use super::ALL;
+use crate::api::sse;
 use crate::legacy::Legacy;
 use crate::legacy::recorded::{Recorded, frames, saver};
 use crate::log::Frame;
 use crate::protocol::{EventFilter, Protocol};
 use crate::wire::request::StreamMode;
 use crate::wire::state;
+
+/// The variable with the folder in which the streams are kept for the parsers of the clients: `.ci/run clients`.
+const STREAMS: &str = "SUPERSTEP_STREAMS";
 
 /// A superstep of a generated run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -224,6 +230,24 @@ fn folded_protocol(frames: &[Frame]) -> (Vec<Told>, Value) {
     (messages, state)
 }
 
+/// Writes streams as their clients get them, with the events and messages that are in them.
+fn keep(folder: &Path, streams: &[(&str, &[Frame])], messages: &[Told]) {
+    let shown = |frames: &[Frame]| {
+        let mut text = String::new();
+        for frame in frames {
+            sse::push(frame, &mut text);
+            text.push_str(": heartbeat\n\n");
+        }
+        let event = |frame: &Frame| json!({ "event": frame.event, "data": frame.data, "id": frame.id });
+        json!({ "text": text, "events": frames.iter().map(event).collect::<Vec<_>>() })
+    };
+    let streams: serde_json::Map<_, _> =
+        streams.iter().map(|(name, frames)| ((*name).to_owned(), shown(frames))).collect();
+    let number = std::fs::read_dir(folder).unwrap().count();
+    let file = folder.join(format!("{number:04}.json"));
+    std::fs::write(file, json!({ "streams": streams, "messages": messages }).to_string()).unwrap();
+}
+
 async fn check(steps: &[Step]) {
     let mut log = Recorded::of(play());
     let input = json!([{ "type": "human", "id": "input", "content": "hi" }]);
@@ -238,6 +262,15 @@ async fn check(steps: &[Step]) {
 
     let view = log.thread().head().await.unwrap().whole_view();
     let (stored, rest) = of_state(&state::values_of(&view));
+    if let Some(folder) = std::env::var_os(STREAMS) {
+        let modes: Vec<StreamMode> = StreamMode::ALL.iter().map(|(_, mode)| *mode).collect();
+        let every = frames(&mut Legacy::of_run(&modes, true, true), &log.log);
+        let channels = EventFilter::read(&json!({ "channels": ALL })).unwrap();
+        let channels = frames(&mut Protocol::new(channels), &log.log);
+        let streams =
+            [("legacy", &legacy[..]), ("modes", &every), ("protocol", &protocol), ("channels", &channels)];
+        keep(Path::new(&folder), &streams, &stored);
+    }
     for (messages, values) in [folded_legacy(&legacy), folded_protocol(&protocol)] {
         assert_eq!(messages, stored, "the messages in pieces are those of the state");
         assert_eq!(of_state(&values), (stored.clone(), rest.clone()), "the last state is the stored one");

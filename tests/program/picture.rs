@@ -89,7 +89,7 @@ fn the_picture_of_the_documentation_shows_the_demo() {
     assert_eq!(terminal.quit(), 0);
     fs::remove_dir_all(&folder).unwrap();
 
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/agent.svg");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/agent.svg");
     if std::env::var_os("SUPERSTEP_PICTURE").is_some_and(|wish| wish == "write") {
         fs::write(&file, &picture).unwrap();
     }

@@ -1,99 +1,121 @@
-//! The servers that may be asked.
+//! The hosts that a program may call.
+
+mod address_policy;
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use reqwest::Url;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use superstep_nodes::tool::ToolFailure;
+use url::Url;
 
-use super::address_policy::is_public;
+use address_policy::is_public;
 
-/// The servers that may be asked.
+/// The hosts that may be called: those of the public internet, unless others are allowed.
+///
+/// A name may stand for any address. The caller looks it up, and connects only to the addresses that
+/// [`choose`](Self::choose) returns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hosts {
+pub struct Hosts {
     /// If there are any, no others.
     only: Option<BTreeSet<String>>,
     /// Those that may be at an address that is not public, each with the port, if only that.
     internal: BTreeSet<(String, Option<u16>)>,
 }
 
-/// An error of a rule of [`HttpRequest`](super::HttpRequest).
+/// An error of a text that names no host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a host: write a name or an address, with :PORT to allow only that port")]
+pub struct NotAHost(pub String);
+
+/// An error of an address that may not be called. Its text has nothing of the address but its scheme and its host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum HttpRuleError {
-    /// It names no host. Write a name or an address, without `http://`.
-    #[error("`{host}` is not a host: write a name or an address, with :PORT to allow only that port")]
-    Host {
-        /// The host as given.
+pub enum HostError {
+    /// The scheme is neither `http` nor `https`.
+    #[error("`{0}:` is not asked for, only http and https are")]
+    Scheme(String),
+    /// The address has a name or a password.
+    #[error("an address with a name and a password is not asked for")]
+    Credentials,
+    /// The address names no host.
+    #[error("the address names no host")]
+    NoHost,
+    /// The host is not one of the allowed ones.
+    #[error("`{host}` is none of the hosts that may be asked: {allowed}")]
+    NotListed {
+        /// The host.
         host: String,
+        /// The allowed hosts.
+        allowed: String,
     },
-    /// It names no header, or the value is none that a header may have.
-    #[error("`{name}` is not a header name, or its value is not valid")]
-    Header {
-        /// The name that was written.
-        name: String,
-    },
+    /// The host may be called on another port.
+    #[error("`{0}` may not be asked on this port")]
+    Port(String),
+    /// The host is in no public network.
+    #[error("`{0}` is not on the public internet, and only what is may be asked")]
+    NotPublic(String),
 }
 
 impl Hosts {
-    pub(super) fn allow_only(&mut self, host: &str) -> Result<(), HttpRuleError> {
-        self.only.get_or_insert_default().insert(self::host(host)?);
+    /// Allows only this host, and others that were named like this.
+    ///
+    /// # Errors
+    /// Fails if it is no host.
+    pub fn allow_only(&mut self, host: &str) -> Result<(), NotAHost> {
+        self.only.get_or_insert_default().insert(host_of(host)?);
         Ok(())
     }
 
-    pub(super) fn allow_internal(&mut self, host: &str) -> Result<(), HttpRuleError> {
+    /// Allows this host also at an address that is not public; with a port, only on that one.
+    ///
+    /// # Errors
+    /// Fails if it is no host.
+    pub fn allow_internal(&mut self, host: &str) -> Result<(), NotAHost> {
         let named = host_and_port(host)?;
         self.internal.insert(named);
         Ok(())
     }
 
-    /// Refuses an address that may not be asked for, as far as can be said without asking for what a name stands for.
-    /// Returns the server's name.
-    pub(super) fn check(&self, url: &Url) -> Result<String, ToolFailure> {
-        let refuse = |text: String| Err(ToolFailure::new(text));
+    /// Checks an address before its name is looked up, and returns the host.
+    ///
+    /// # Errors
+    /// Fails if the address may not be called whatever its name stands for.
+    pub fn check(&self, url: &Url) -> Result<String, HostError> {
         if !matches!(url.scheme(), "http" | "https") {
-            return refuse(format!("`{}:` is not asked for, only http and https are", url.scheme()));
+            return Err(HostError::Scheme(url.scheme().to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return refuse("an address with a name and a password is not asked for".to_owned());
+            return Err(HostError::Credentials);
         }
-        let Some(host) = url.host_str().map(plain) else {
-            return refuse("the address names no host".to_owned());
-        };
-        if self.only.as_ref().is_some_and(|only| !only.contains(&host)) {
-            let allowed = self.only.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
-            return refuse(format!("`{host}` is none of the hosts that may be asked: {allowed}"));
+        let host = url.host_str().map(plain).ok_or(HostError::NoHost)?;
+        if let Some(only) = self.only.as_ref().filter(|only| !only.contains(&host)) {
+            let allowed = only.iter().cloned().collect::<Vec<_>>().join(", ");
+            return Err(HostError::NotListed { host, allowed });
         }
         if self.is_internal(&host) {
             let port = url.port_or_known_default();
             let named = |port: Option<u16>| self.internal.contains(&(host.clone(), port));
-            return match named(None) || named(port) {
-                true => Ok(host),
-                false => refuse(format!("`{host}` may not be asked on this port")),
-            };
+            return if named(None) || named(port) { Ok(host) } else { Err(HostError::Port(host)) };
         }
         match host.parse() {
-            Ok(address) if !is_public(address) => Err(not_public(&host)),
+            Ok(address) if !is_public(address) => Err(HostError::NotPublic(host)),
             _ => Ok(host),
         }
     }
 
-    /// Returns `true` if a server may be at an address that is not public.
-    pub(super) fn is_internal(&self, host: &str) -> bool {
+    /// Returns `true` if a host may be at an address that is not public.
+    pub fn is_internal(&self, host: &str) -> bool {
         self.internal.iter().any(|(internal, _)| internal == host)
     }
 
-    /// Takes from the addresses of a name those that may not be asked.
-    pub(super) fn choose(&self, host: &str, found: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+    /// Returns the addresses of a name that may be called.
+    ///
+    /// # Errors
+    /// Fails if none of them may be.
+    pub fn choose(&self, host: &str, found: impl Iterator<Item = IpAddr>) -> Result<Vec<IpAddr>, HostError> {
         let internal = self.is_internal(&plain(host));
-        found.filter(|address| internal || is_public(*address)).collect()
+        let chosen: Vec<_> = found.filter(|address| internal || is_public(*address)).collect();
+        if chosen.is_empty() { Err(HostError::NotPublic(host.to_owned())) } else { Ok(chosen) }
     }
-}
-
-/// Returns the error for the model when a server is at an address that is not public.
-pub(super) fn not_public(host: &str) -> ToolFailure {
-    ToolFailure::new(format!("`{host}` is not on the public internet, and only what is may be asked"))
 }
 
 /// Returns a host for comparison: without the brackets of an IPv6 address, and without the dot at the end of a name.
@@ -102,13 +124,16 @@ fn plain(host: &str) -> String {
 }
 
 /// Returns the host that a text names, for comparison.
-pub(super) fn host(text: &str) -> Result<String, HttpRuleError> {
+///
+/// # Errors
+/// Fails if it is no host.
+pub fn host_of(text: &str) -> Result<String, NotAHost> {
     host_and_port(text).map(|(host, _)| host)
 }
 
 /// Takes a host and its port apart, in the same way as addresses are.
-fn host_and_port(text: &str) -> Result<(String, Option<u16>), HttpRuleError> {
-    let wrong = || HttpRuleError::Host { host: text.to_owned() };
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), NotAHost> {
+    let wrong = || NotAHost(text.to_owned());
     let bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
     let whole = if bare_v6 { format!("http://[{text}]/") } else { format!("http://{text}/") };
     let url = Url::parse(&whole).map_err(|_| wrong())?;
@@ -117,34 +142,6 @@ fn host_and_port(text: &str) -> Result<(String, Option<u16>), HttpRuleError> {
     // The port of the scheme is left out when an address is parsed.
     let port = url.port().or_else(|| text.ends_with(":80").then_some(80).filter(|_| !bare_v6));
     host.map(|host| (plain(host), port)).ok_or_else(wrong)
-}
-
-/// Looks names up, and leaves out the addresses that may not be asked.
-///
-/// A connection is made to the addresses that this returns and to no other, so a name that stands for something else a
-/// moment later changes nothing.
-pub(super) struct PublicResolver(pub(super) Hosts);
-
-/// The error of a name without an address that may be asked, in words for a model.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct NotAsked(String);
-
-impl Resolve for PublicResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let hosts = self.0.clone();
-        Box::pin(async move {
-            let host = name.as_str();
-            let found = tokio::net::lookup_host((host, 0)).await;
-            let found = found.map_err(|error| NotAsked(format!("`{host}` cannot be looked up: {error}")))?;
-            let chosen: Vec<IpAddr> = hosts.choose(host, found.map(|address| address.ip()));
-            if chosen.is_empty() {
-                return Err(NotAsked(not_public(host).to_string()).into());
-            }
-            let addresses: Addrs = Box::new(chosen.into_iter().map(|address| SocketAddr::new(address, 0)));
-            Ok(addresses)
-        })
-    }
 }
 
 #[cfg(test)]
@@ -189,10 +186,13 @@ mod tests {
             ["10.0.0.1", "8.8.8.8", "::1", "127.0.0.1"].map(|address| address.parse().unwrap()).into_iter()
         };
         let mut hosts = Hosts::default();
-        assert_eq!(hosts.choose("rebound.example", found()), ["8.8.8.8".parse::<IpAddr>().unwrap()]);
+        let public: IpAddr = "8.8.8.8".parse().unwrap();
+        assert_eq!(hosts.choose("rebound.example", found()), Ok(vec![public]));
         hosts.allow_internal("inside.example:8080").unwrap();
-        assert_eq!(hosts.choose("Inside.Example.", found()).len(), 4);
-        assert_eq!(hosts.choose("other.example", found()).len(), 1);
+        assert_eq!(hosts.choose("Inside.Example.", found()).unwrap().len(), 4);
+        assert_eq!(hosts.choose("other.example", found()), Ok(vec![public]));
+        let none = HostError::NotPublic("other.example".to_owned());
+        assert_eq!(hosts.choose("other.example", found().filter(|address| *address != public)), Err(none));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Addresses that belong to everybody.
+//! Addresses of the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns `true` if an address belongs to the public internet. Addresses of this machine, of a local network, of a
 /// provider's internal network, multicast and reserved addresses do not.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

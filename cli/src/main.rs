@@ -1,8 +1,0 @@
-//! The `superstep` program: looks into checkpoint files. See `superstep --help`.
-#![forbid(unsafe_code)]
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    superstep_cli::main()
-}
