@@ -1,6 +1,7 @@
 // Runs programs for tests: the command line, and the studio of a file or of a program.
 //
-// `SUPERSTEP` is the path of a program `superstep` with the feature `studio`.
+// `SUPERSTEP` is the path of a program `superstep` with the feature `studio`, and `RANDOM_FILES` that of the built
+// example `random_files` of superstep-server, if it is elsewhere.
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -64,6 +65,17 @@ export function serverOf(t: TestContext, file: string, ...options: readonly stri
 
 /** The folder with the built examples. */
 export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..");
+
+/** The program that writes files of random runs, which have secrets. */
+const RANDOM_FILES = process.env["RANDOM_FILES"] ?? join(EXAMPLES, "examples/random_files");
+
+/** Writes the files `SEED.db` of so many random runs into a folder that is removed after the test. */
+export async function randomFiles(t: TestContext, count: number, firstSeed: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "studio-"));
+  afterwards(t, () => rm(folder, { recursive: true, force: true }));
+  await run(RANDOM_FILES, [folder, String(count), String(firstSeed)]);
+  return folder;
+}
 
 /** Starts the studio of an example. Its file is in the folder; options come before its verb. */
 export function programOf(t: TestContext, name: string, folder: string, ...options: readonly string[]): Promise<Server> {

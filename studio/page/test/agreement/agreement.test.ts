@@ -1,11 +1,8 @@
 // The page agrees with the command line: its model, without a browser, on files of random runs.
 //
-// `AGREEMENT_FILES` is the number of files, `AGREEMENT_SEED` the first seed, and `RANDOM_FILES` the built example
-// `random_files` of superstep-server.
+// `AGREEMENT_FILES` is the number of files, and `AGREEMENT_SEED` the first seed.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { aligned, figures, firstDivergence } from "../../src/model/alignment";
@@ -21,17 +18,14 @@ import { clock } from "../../src/wire/events";
 import { type Json, isObject, print } from "../../src/wire/json";
 import * as requests from "../../src/wire/requests";
 import { Dice } from "../dice";
-import { EXAMPLES, program, run, serverOf } from "../served";
+import { program, randomFiles, serverOf } from "../served";
 import { Known, scrolled } from "./known";
 
 const COUNT = Number(process.env["AGREEMENT_FILES"] ?? 25);
 const FIRST = Number(process.env["AGREEMENT_SEED"] ?? 0);
-const GENERATOR = process.env["RANDOM_FILES"] ?? join(EXAMPLES, "examples/random_files");
 
 test(`the page agrees with the command line on ${COUNT} random files`, { concurrency: 2 }, async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "agreement-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  await run(GENERATOR, [folder, String(COUNT), String(FIRST)]);
+  const folder = await randomFiles(t, COUNT, FIRST);
   const totals = { checkpoints: 0, documents: 0 };
   await Promise.all(
     Array.from({ length: COUNT }, (_, at) =>
