@@ -232,15 +232,38 @@ impl Source {
     }
 
     fn back(&self, from: &CheckpointRef, count: usize) -> Result<CheckpointRef, Failure> {
-        let line = self.reader.history(&from.thread, &from.at(), count.saturating_add(1))?;
-        let older = line.get(count).map(|older| CheckpointRef { thread: from.thread.clone(), id: older.id });
-        older.ok_or_else(|| {
-            Failure::nothing(format!(
-                "there are only {} checkpoints before {}",
-                line.len().saturating_sub(1),
-                from.id
-            ))
+        self.before(from, count)?.map_err(|before| {
+            Failure::nothing(format!("there are only {before} checkpoints before {}", from.id))
         })
+    }
+
+    /// Returns the checkpoint so many before another one, or the number of those before it if they are fewer.
+    pub(super) fn before(
+        &self,
+        from: &CheckpointRef,
+        count: usize,
+    ) -> Result<Result<CheckpointRef, usize>, Failure> {
+        let line = self.reader.history(&from.thread, &from.at(), count.saturating_add(1))?;
+        match line.get(count) {
+            Some(found) => Ok(Ok(self.in_past(from, found.id, &found.thread)?)),
+            None => Ok(Err(line.len().saturating_sub(1))),
+        }
+    }
+
+    /// Returns the place of a checkpoint in the past of another one; `written` is the thread on which it was written.
+    /// It is read through the thread of the other one, unless that thread leads to it only by a branch that is not its
+    /// latest: a fork may have gone back to before the checkpoints that it shares.
+    pub(super) fn in_past(
+        &self,
+        of: &CheckpointRef,
+        id: CheckpointId,
+        written: &ThreadId,
+    ) -> Result<CheckpointRef, Failure> {
+        let thread = match self.reader.history(&of.thread, &At::Id(id), 1) {
+            Err(StoreError::NoCheckpoint { .. }) => written,
+            found => found.map(|_| &of.thread)?,
+        };
+        Ok(CheckpointRef { thread: thread.clone(), id })
     }
 
     fn step(&self, thread: &ThreadId, step: i64) -> Result<CheckpointRef, Failure> {

@@ -100,7 +100,7 @@ impl Bisect {
         let bisection = match self.linear {
             true => one_by_one(&mut looking, &source, &place)?,
             false => bisect(line.len(), Search::Halves, |at| {
-                let place = CheckpointRef { thread: place.thread.clone(), id: line[at].id };
+                let place = source.in_past(&place, line[at].id, &line[at].thread)?;
                 let loaded = source.load(&place)?;
                 let address = format!("{}@{}", source.called(&line[at].thread), line[at].step);
                 looking.holds(&secret_fields::whole_state(&loaded)?, &address)
@@ -113,7 +113,7 @@ impl Bisect {
             FirstState::Always => Some(0),
             FirstState::Never => None,
         };
-        let first = at.map(|at| CheckpointRef { thread: place.thread.clone(), id: line[at].id });
+        let first = at.map(|at| source.in_past(&place, line[at].id, &line[at].thread)).transpose()?;
         let step: Vec<StepRecord> = match &first {
             Some(first) => source.reader.steps(&first.thread, &first.at(), 1)?,
             None => Vec::new(),

@@ -62,7 +62,8 @@ impl Compare {
         let (own_of_a, own_of_b, _) = parting(&past_of_a, &past_of_b);
         let common = match past_of_a.get(own_of_a) {
             Some(common) => {
-                source.reader.steps(&a.thread, &superstep_core::checkpoint::At::Id(common.id), 1)?
+                let common = source.in_past(&a, common.id, &common.thread)?;
+                source.reader.steps(&common.thread, &common.at(), 1)?
             }
             None => Vec::new(),
         };

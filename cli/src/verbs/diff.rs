@@ -69,8 +69,7 @@ impl Diff {
 }
 
 fn parent(source: &Source, of: &CheckpointRef) -> Result<Option<CheckpointRef>, Failure> {
-    let line = source.reader.history(&of.thread, &of.at(), 2)?;
-    Ok(line.get(1).map(|parent| CheckpointRef { thread: of.thread.clone(), id: parent.id }))
+    Ok(source.before(of, 1)?.ok())
 }
 
 /// Returns the differences between two states, with secrets redacted.

@@ -166,7 +166,10 @@ impl Log {
         let total = self.skip.map(|_| past.len());
         let first = match self.skip.unwrap_or(0) {
             0 => Some(place.clone()),
-            skip => past.get(skip).map(|held| CheckpointRef { thread: place.thread.clone(), id: held.id }),
+            skip => {
+                let held = past.get(skip).map(|held| source.in_past(&place, held.id, &held.thread));
+                held.transpose()?
+            }
         };
         let steps = match &first {
             Some(first) => source.reader.steps(&first.thread, &first.at(), limit.saturating_add(1))?,

@@ -16,7 +16,7 @@ use crate::page::Page;
 use crate::redaction::Redaction;
 use crate::screen::Answer;
 use crate::secret_fields;
-use crate::source::{CheckpointRef, Source};
+use crate::source::Source;
 use crate::test_code::TestCode;
 
 /// Write a Rust test of the turn that led to a checkpoint
@@ -74,7 +74,8 @@ impl Test {
         let past = source.past(&place)?;
         let from = self.begin(&past)?;
         let supersteps = past.iter().take_while(|step| step.checkpoint.id != from).count();
-        let begin = source.load(&CheckpointRef { thread: place.thread.clone(), id: from })?;
+        let written = past.get(supersteps).map_or(&place.thread, |begin| &begin.thread);
+        let begin = source.load(&source.in_past(&place, from, written)?)?;
         let end = source.load(&place)?;
         let journal = source.reader.journal(place.thread.clone(), place.at())?;
         let cassette = journal.cassette_from(from);

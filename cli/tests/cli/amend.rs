@@ -89,6 +89,30 @@ async fn the_program_continues_from_what_was_forked_and_edited() {
     assert_eq!(essays.thread("rust").head().await.unwrap().state().topic, "Rust");
 }
 
+/// A fork that went back to before its beginning once could not read what it shared.
+#[tokio::test]
+async fn a_branch_that_a_fork_has_left_is_read_with_its_whole_past() {
+    let file = written().await;
+    let said = |line: &str| said(&file.path, Look::PIPED, line);
+    said("fork FILE rust@2 --name side");
+    let edited = json(&said("edit FILE side --set 'topic=\"Ada\"' --json"));
+    let left = edited["checkpoint"].as_str().unwrap().to_owned();
+    said("fork FILE side@0");
+    for line in [
+        format!("diff FILE {left}"),
+        format!("show FILE {left}~"),
+        format!("log FILE {left} --skip 1"),
+        format!("log FILE {left} --strip 40"),
+        format!("bisect FILE {left} --path topic --is '= \"Ada\"'"),
+        format!("bisect FILE {left} --path topic --is '= \"Ada\"' --linear"),
+        format!("blame FILE {left} topic"),
+        format!("compare FILE {left} rust"),
+    ] {
+        assert_eq!(said(&line).err, "", "{line}");
+    }
+    assert!(said(&format!("diff FILE {left}")).out.contains("\"Ada\""));
+}
+
 #[tokio::test]
 async fn secrets_are_set_and_never_told() {
     let file = written().await;

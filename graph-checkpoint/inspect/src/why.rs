@@ -1,10 +1,11 @@
 //! Explains why a task ran: its chain of causes, back to the input.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
-use superstep_core::checkpoint::{Cause, NextTask, StepRecord};
+use superstep_core::checkpoint::{Cause, NextTask, Source, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName};
 
 /// The causes of a task, newest first: the task itself, the tasks that planned it, and so on, back to the input.
@@ -19,7 +20,7 @@ pub struct Why {
 pub struct WhyStep {
     /// The step of the superstep.
     pub step: i64,
-    /// The checkpoint on which they were planned.
+    /// The checkpoint on which they were planned: the one before, or an older one if edits followed it.
     pub planned_on: CheckpointId,
     /// The tasks.
     pub tasks: Vec<Reason>,
@@ -143,25 +144,57 @@ pub fn why(steps: &[StepRecord], node: &NodeName) -> Result<Why, NotPlanned> {
         nodes.dedup();
         return Err(NotPlanned { node: node.clone(), checkpoint: checkpoint.id, nodes });
     };
-    let mut wanted = of_node(&steps[first]);
+    // The tasks to explain: the place of the checkpoint on which they were planned, then the step in which they ran, and
+    // their positions.
+    let step = steps[first].checkpoint.step + 1;
+    let mut wanted = BTreeMap::from([(
+        first,
+        BTreeMap::from([(Reverse(step), BTreeSet::from_iter(of_node(&steps[first])))]),
+    )]);
     let mut found = Vec::new();
-    for step in &steps[first..] {
-        let tasks: Vec<Reason> = wanted
-            .iter()
-            .filter_map(|position| {
-                let next = step.checkpoint.frontier.tasks.get(*position as usize)?;
-                Some(Reason { task: *position, node: next.node.clone(), by: ways(step, next) })
-            })
-            .collect();
-        if tasks.is_empty() {
-            break;
+    while let Some((at, groups)) = wanted.pop_first() {
+        let Some(planned) = steps.get(at).map(|step| &step.checkpoint) else { break };
+        for (Reverse(step), positions) in groups {
+            let mut tasks = Vec::new();
+            for position in positions {
+                let Some(next) = planned.frontier.tasks.get(position as usize) else { continue };
+                if let Some(kept) = kept(&steps[at..], next) {
+                    wanted.entry(at + 1).or_default().entry(Reverse(step)).or_default().insert(kept);
+                    continue;
+                }
+                let by = ways(&steps[at], next);
+                for task in by.iter().filter_map(Via::task).filter(|task| was_planned(&steps[at..], *task)) {
+                    wanted.entry(at + 1).or_default().entry(Reverse(planned.step)).or_default().insert(task);
+                }
+                tasks.push(Reason { task: position, node: next.node.clone(), by });
+            }
+            if !tasks.is_empty() {
+                found.push(WhyStep { step, planned_on: planned.id, tasks });
+            }
         }
-        let before: BTreeMap<u32, ()> =
-            tasks.iter().flat_map(|reason| &reason.by).filter_map(Via::task).map(|task| (task, ())).collect();
-        wanted = before.into_keys().collect();
-        found.push(WhyStep { step: step.checkpoint.step + 1, planned_on: step.checkpoint.id, tasks });
     }
     Ok(Why { steps: found })
+}
+
+/// Returns the position of a planned task before an edit, if the newest of `steps` is an edit that kept it. Its cause
+/// is among the tasks that ran before the edit.
+fn kept(steps: &[StepRecord], next: &NextTask) -> Option<u32> {
+    let [edit, before, ..] = steps else { return None };
+    let is_edit = edit.checkpoint.tasks.iter().all(|task| task.node.is_edit());
+    if edit.checkpoint.source != Source::Update || !is_edit {
+        return None;
+    }
+    let is_same = |old: &NextTask| old.node == next.node && old.cause == next.cause;
+    (0..).zip(&before.checkpoint.frontier.tasks).find(|(_, old)| is_same(old)).map(|(position, _)| position)
+}
+
+/// Returns `true` if the task at a position of the newest of `steps` was planned on the one before: those of an edit
+/// were not.
+fn was_planned(steps: &[StepRecord], position: u32) -> bool {
+    let [step, before, ..] = steps else { return false };
+    let at = position as usize;
+    let planned = before.checkpoint.frontier.tasks.get(at);
+    step.checkpoint.tasks.get(at).zip(planned).is_some_and(|(ran, planned)| ran.node == planned.node)
 }
 
 /// Returns the causes of a task that is planned next at `step`.
@@ -175,6 +208,7 @@ fn ways(step: &StepRecord, next: &NextTask) -> Vec<Via> {
         Cause::Tasks(positions) | Cause::Join(positions) if ran.is_empty() && !positions.is_empty() => {
             vec![Via::Edit]
         }
+        Cause::Tasks(_) | Cause::Each { .. } if ran.iter().any(|task| task.node.is_edit()) => vec![Via::Edit],
         Cause::Tasks(positions) => {
             let ways = positions.iter().copied().filter_map(task).map(|(position, task)| {
                 let node = task.node.clone();
@@ -255,6 +289,28 @@ mod tests {
         // At the checkpoint before d ran it is next.
         assert_eq!(lines(&steps[1..], "d").len(), 3);
         assert_eq!(lines(&steps[1..], "b"), ["1: b by an edge from a", "0: a by the input"]);
+    }
+
+    /// Positions in the causes of the tasks that an edit kept were once taken for positions among the edit's own tasks.
+    #[test]
+    fn tasks_that_an_edit_kept_have_the_cause_from_before() {
+        let mut steps = past(&[
+            vec![("a", vec![]), ("b", vec![])],
+            vec![("__edit__", vec![])],
+            vec![("c", vec![]), ("d", vec![])],
+        ]);
+        steps[1].checkpoint.source = Source::Update;
+        let by = |position| Cause::Tasks(Positions::from_slice(&[position]));
+        let tasks = [("c", by(1)), ("d", by(0))];
+        let next = tasks.map(|(node, cause)| NextTask { node: node.into(), cause, input: None });
+        steps[1].checkpoint.frontier.tasks = next.to_vec();
+        steps[2].checkpoint.frontier.tasks = next.to_vec();
+        assert_eq!(lines(&steps, "c"), ["2: c by an edge from b", "0: b by the input"]);
+        assert_eq!(lines(&steps[1..], "c"), lines(&steps, "c"));
+        assert_eq!(why(&steps, &"c".into()).unwrap().steps[0].planned_on, steps[2].checkpoint.id);
+        // This one was added by the edit.
+        steps[2].checkpoint.frontier.tasks.pop();
+        assert_eq!(lines(&steps, "d"), ["2: d by an edit"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ const why: Why = {
 };
 
 test("each link of a chain leads to the checkpoint that it made", () => {
-  const { links, origin } = chainOf(why, { id: "two" });
+  const { links, origin } = chainOf(why, { id: "two", next: [] });
   assert.deepEqual(
     links.map(({ step, checkpoint, isPlanned }) => [step, checkpoint, isPlanned]),
     [
@@ -26,13 +26,25 @@ test("each link of a chain leads to the checkpoint that it made", () => {
 });
 
 test("a task that is next leads to the checkpoint on which it is planned", () => {
-  const [link] = chainOf(why, { id: "one" }).links;
+  const [link] = chainOf(why, { id: "one", next: ["write"] }).links;
   assert.deepEqual([link?.checkpoint, link?.isPlanned], ["one", true]);
+});
+
+test("a task that an edit kept is next at the edit, and was planned before it", () => {
+  const { links } = chainOf(why, { id: "edit", next: ["write"] });
+  assert.deepEqual(
+    links.map(({ checkpoint, isPlanned }) => [checkpoint, isPlanned]),
+    [
+      ["edit", true],
+      ["one", false],
+      ["zero", false],
+    ],
+  );
 });
 
 test("a chain whose beginning was pruned says so", () => {
   const cut = { steps: why.steps.slice(0, 1) };
-  assert.equal(chainOf(cut, { id: "two" }).origin?.is, "pruned");
+  assert.equal(chainOf(cut, { id: "two", next: [] }).origin?.is, "pruned");
   assert.deepEqual(chainOf({ steps: [] }, null), { links: [], origin: null });
 });
 
@@ -42,7 +54,7 @@ test("the same cause of several tasks is said once", () => {
     { via: "join", task: 1, node: "pack" },
     { via: "join", task: 2, node: "write" },
   ] as const;
-  const [link] = chainOf({ steps: [{ step: 3, planned_on: "two", tasks: [{ task: 0, node: "close", by: [...by] }] }] }, { id: "three" }).links;
+  const [link] = chainOf({ steps: [{ step: 3, planned_on: "two", tasks: [{ task: 0, node: "close", by: [...by] }] }] }, { id: "three", next: [] }).links;
   assert.deepEqual(link?.tasks[0]?.by, ["a join that pack completed", "a join that write completed"]);
 });
 

@@ -1,5 +1,5 @@
 // Compiles the tests with esbuild and runs them with Node's test runner: `npm test`, or `npm test -- json address`.
-// `npm run browser` runs those of the folder `browser`.
+// `npm run browser` and `npm run agreement` run those of the folder with this name.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -7,9 +7,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const inBrowser = process.argv[2] === "--browser";
-const wanted = process.argv.slice(inBrowser ? 3 : 2);
-const folder = inBrowser ? join(here, "browser") : here;
+const needsProgram = process.argv[2] === "--in";
+const wanted = process.argv.slice(needsProgram ? 4 : 2);
+const folder = needsProgram ? join(here, process.argv[3]) : here;
 const names = readdirSync(folder)
   .filter((name) => name.endsWith(".test.ts"))
   .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
@@ -31,10 +31,10 @@ try {
   });
   const files = names.map((name) => join(to, name.replace(/\.ts$/, ".mjs")));
   // A test that hangs ends, too.
-  const limits = inBrowser ? ["--test-concurrency=1", "--test-timeout=600000"] : ["--test-timeout=60000"];
+  const limits = needsProgram ? ["--test-concurrency=1", "--test-timeout=3600000"] : ["--test-timeout=60000"];
   const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...limits, ...files], {
     stdio: "inherit",
-    env: { ...process.env, STUDIO_FILES: join(here, "browser/files") },
+    env: { ...process.env, STUDIO_FILES: join(here, "files") },
   });
   process.exitCode = run.status ?? 1;
 } finally {

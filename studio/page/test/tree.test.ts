@@ -24,6 +24,18 @@ test("the state before, and the difference alone", () => {
   assert.deepEqual([answer?.value, answer?.other], ["old", "new"]);
 });
 
+test("a value that became null, or had been null, is told from one that is missing", () => {
+  const values = (side: TreeInput["side"]) => treeRows({ before: parse('{"a": 1, "b": null}'), after: parse('{"a": null, "b": 2}'), side, changed: [], opened: new Map(), selected: null }).map(({ value }) => value);
+  assert.deepEqual([values("before"), values("after")], [[1, null], [null, 2]]);
+});
+
+test("what was removed from a list or an object is shown also if nothing is left", () => {
+  const given = { before: parse('{"list": [{"id": 1}], "map": {"a": 1}}'), after: parse('{"list": [], "map": {}}') };
+  assert.deepEqual(lines(given), [".list", "  -1", ".map", "  -a"]);
+  assert.deepEqual(lines({ ...given, side: "difference" }), [".list", "  -1", ".map", "  -a"]);
+  assert.deepEqual(lines({ before: given.after, after: given.before, side: "before" }), [".list", ".map"]);
+});
+
 test("a secret that changed looks the same, and is marked", () => {
   assert.equal(lines({ changed: ["token", "score"] }).at(-1), "~token");
   assert.equal(lines({ changed: ["token", "score"] }).at(-2), "score");

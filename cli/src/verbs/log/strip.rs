@@ -63,7 +63,7 @@ impl Strip {
             if let Some(before) = before.replace(step) {
                 let idle = began.saturating_sub(Point::of(before).at_ms);
                 if idle > 0 && !before.next.is_empty() {
-                    let asked = CheckpointRef { thread: place.thread.clone(), id: before.id };
+                    let asked = source.in_past(place, before.id, &before.thread)?;
                     push(if asks(source, &asked)? { Activity::Wait } else { Activity::Queue }, idle, id);
                 }
             }

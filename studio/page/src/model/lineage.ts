@@ -49,13 +49,14 @@ export interface Chain {
 }
 
 /** Returns the chain from a task back to its origin. `selected` is the checkpoint that was asked about. */
-export function chainOf({ steps }: Why, selected: Pick<Row, "id"> | null): Chain {
+export function chainOf({ steps }: Why, selected: Pick<Row, "id" | "next"> | null): Chain {
   const links = steps.map(({ step, planned_on, tasks }, at): Link => {
-    const isPlanned = at === 0 && (selected === null || planned_on === selected.id);
+    // An edit keeps what is next: it may be planned on a checkpoint before the selected one.
+    const isPlanned = at === 0 && (selected === null || tasks.some(({ node }) => selected.next.includes(node)));
     const made = at === 0 ? selected?.id : steps[at - 1]?.planned_on;
     return {
       step,
-      checkpoint: isPlanned ? planned_on : (made ?? planned_on),
+      checkpoint: made ?? planned_on,
       isPlanned,
       tasks: tasks.map(({ node, by }) => ({ node, by: [...new Set(by.map(viaWords))] })),
     };

@@ -32,6 +32,8 @@ export interface TreeRow {
   readonly mark: Mark | null;
   /** The number of its parts; 0 for a value without parts. */
   readonly parts: number;
+  /** `true` if rows of its parts can be shown: also of those that the step removed, if none is left. */
+  readonly hasRows: boolean;
   readonly isOpen: boolean;
   /** The position among its siblings, from 1, and their number. */
   readonly position: number;
@@ -79,7 +81,8 @@ function append(path: Path, whole: Pair, target: Path | null, level: number, inp
     const name = printPath(place);
     const parts = sizeOf(value);
     const isAbove = leads && (target?.length ?? 0) > level + 1;
-    const isOpen = parts > 0 && (input.opened.get(keyOf(name, mark)) ?? (isAbove || mark === "inside" || (level === 0 && parts <= FEW && mark !== "removed")));
+    const hasRows = parts > 0 || (mark === "inside" && input.side !== "before");
+    const isOpen = hasRows && (input.opened.get(keyOf(name, mark)) ?? (isAbove || mark === "inside" || (level === 0 && parts <= FEW && mark !== "removed")));
     rows.push({
       path: name,
       label: labelOf(pair.segment),
@@ -89,6 +92,7 @@ function append(path: Path, whole: Pair, target: Path | null, level: number, inp
       other: mark === "changed" ? otherOf(pair, input.side) : undefined,
       mark,
       parts,
+      hasRows,
       isOpen,
       position: at + 1,
       siblings: shown.length,
@@ -156,7 +160,8 @@ function movedIds({ before, after }: Pair): ReadonlySet<string> | null {
 }
 
 function valueOf({ before, after }: Pair, side: Side): Json {
-  return (side === "before" ? (before ?? after) : (after ?? before)) ?? null;
+  const [wanted, other] = side === "before" ? [before, after] : [after, before];
+  return wanted !== undefined ? wanted : (other ?? null);
 }
 
 function otherOf({ before, after }: Pair, side: Side): Json | undefined {

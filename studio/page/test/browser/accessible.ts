@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { TestContext } from "node:test";
 import type axe from "axe-core";
-import { type Server, Tab } from "./studio";
+import type { Server } from "../served";
+import { Tab } from "./studio";
 
 declare global {
   interface Window {

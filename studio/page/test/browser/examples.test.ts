@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { PANES } from "../../src/model/address";
+import { EXAMPLES, afterwards, serverOf, superstep } from "../served";
 import { SCHEMES, accessible } from "./accessible";
-import { EXAMPLES, Tab, afterwards, serverOf, superstep } from "./studio";
+import { Tab } from "./studio";
 
 /** The examples that keep a file, with their arguments. */
 const RUNS: readonly (readonly [name: string, ...given: string[]])[] = [

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fileOf, serverOf, superstep } from "../served";
 import { SCREENS } from "./screens";
-import { Tab, fileOf, serverOf, superstep } from "./studio";
+import { Tab } from "./studio";
 
 const SEEDS = [
   "<script>window.hacked=1</script>",

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PANES } from "../../src/model/address";
 import { actions } from "../../src/model/keys";
-import { Tab, fileOf, serverOf, superstep } from "./studio";
+import { fileOf, serverOf, superstep } from "../served";
+import { Tab } from "./studio";
 
 test("each key has a button that Tab reaches", async (t) => {
   const file = await fileOf(t, "visit", "article");

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Tab, fileOf, serverOf } from "./studio";
+import { fileOf, serverOf } from "../served";
+import { Tab } from "./studio";
 
 const TOTAL = 10_000;
 

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { copyFile, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { test } from "node:test";
+import { fileOf, serverOf, superstep } from "../served";
 import { SCREENS } from "./screens";
-import { Tab, fileOf, flood, serverOf, superstep } from "./studio";
+import { Tab, flood } from "./studio";
 
 test("what another process writes is shown, and the focus stays", async (t) => {
   const file = await fileOf(t, "visit");

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { fileOf, programOf, superstep } from "../served";
 import { SCHEMES, accessible } from "./accessible";
-import { Tab, fileOf, programOf, superstep } from "./studio";
+import { Tab } from "./studio";
 
 /** Starts the example `opening_hours` on the thread `visit`; `--mended` gives it the evaluator without the bug. */
 async function museum(t: TestContext, ...options: readonly string[]) {

@@ -1,9 +1,10 @@
 // Every question of a person has its screen, and every screen is accessible.
 
 import { test } from "node:test";
+import { fileOf, serverOf } from "../served";
 import { SCHEMES, accessible } from "./accessible";
 import { SCREENS, type Screen } from "./screens";
-import { Tab, fileOf, serverOf } from "./studio";
+import { Tab } from "./studio";
 
 async function shows(tab: Tab, { view, sees, reads = [] }: Screen): Promise<void> {
   await tab.go(view);

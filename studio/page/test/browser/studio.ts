@@ -1,91 +1,14 @@
-// Starts the studio of a file, and opens its page in a real browser.
+// Opens the page of a studio in a real browser.
 //
-// `SUPERSTEP` is the path of a program `superstep` with the feature `studio`; `CHROMIUM` is that of the browser, if it
-// is not Debian's. `PAGE` is a folder whose files are served instead of those in the program, to try a new build.
+// `CHROMIUM` is the path of the browser, if it is not Debian's. `PAGE` is a folder whose files are served instead of
+// those in the program, to try a new build.
 
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, type TestContext } from "node:test";
-import { promisify } from "node:util";
 import { type Browser, type BrowserContextOptions, type Locator, type Page, chromium } from "playwright-core";
-
-const program = process.env["SUPERSTEP"] ?? "";
-assert.ok(existsSync(program), "set SUPERSTEP to the path of a program superstep with the feature studio");
-
-const run = promisify(execFile);
-
-/** Runs a verb of the command line, and returns what it printed. */
-export async function superstep(...given: readonly string[]): Promise<string> {
-  const { stdout } = await run(program, given, { maxBuffer: 1 << 26 });
-  return stdout;
-}
-
-const cleanups = new WeakMap<TestContext, (() => Promise<unknown>)[]>();
-
-/** Calls a function after a test, and what was given first last: a tab is closed before its server is stopped. */
-export function afterwards(t: TestContext, run: () => Promise<unknown>): void {
-  const runs = cleanups.get(t) ?? [];
-  if (runs.length === 0) {
-    cleanups.set(t, runs);
-    t.after(async () => {
-      for (const each of runs.reverse()) await each();
-    });
-  }
-  runs.push(run);
-}
-
-/** Exports of threads, which `npm run browser` reads. */
-const FILES = join(process.env["STUDIO_FILES"] ?? "", "/");
-
-/** Makes a file of these exported threads, in a folder that is removed after the test. */
-export async function fileOf(t: TestContext, ...threads: readonly string[]): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "studio-"));
-  afterwards(t, () => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, "museum.db");
-  for (const thread of threads) await superstep("import", file, `${FILES}${thread}.json`);
-  return file;
-}
-
-export interface Server {
-  readonly origin: string;
-  /** The address of the page, with its token. */
-  readonly address: string;
-  stop(): Promise<void>;
-}
-
-/** Starts the studio of a file with `superstep`. */
-export function serverOf(t: TestContext, file: string, ...options: readonly string[]): Promise<Server> {
-  return served(t, program, ["studio", file, ...(options.includes("--port") ? [] : ["--port", "0"]), ...options], {});
-}
-
-/** The folder with the built examples. */
-export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..");
-
-/** Starts the studio of an example. Its file is in the folder; options come before its verb. */
-export function programOf(t: TestContext, name: string, folder: string, ...options: readonly string[]): Promise<Server> {
-  return served(t, join(EXAMPLES, name), [...options, "debug", "studio", "--port", "0"], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
-}
-
-async function served(t: TestContext, command: string, given: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv }): Promise<Server> {
-  const child = spawn(command, [...given, "--no-open", "--json"], { ...options, stdio: ["ignore", "pipe", "inherit"] });
-  const ended = once(child, "exit");
-  const stop = async () => {
-    child.kill("SIGKILL");
-    await ended;
-  };
-  afterwards(t, stop);
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { address } = JSON.parse(line);
-    return { address, origin: new URL(address).origin, stop };
-  }
-  throw new Error(`${command} ${given.join(" ")} ended before it was ready`);
-}
+import { type Server, afterwards, run } from "../served";
 
 let browser: Promise<Browser> | null = null;
 after(async () => (await browser)?.close());

@@ -109,7 +109,7 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
         select(rows.length - 1);
         return true;
       case "ArrowRight":
-        if (selected !== null && selected.parts > 0) {
+        if (selected?.hasRows === true) {
           if (selected.isOpen) select(at + 1);
           else open(selected, true);
         }
@@ -123,7 +123,7 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
         return true;
       case "Enter":
       case " ":
-        if (selected !== null && selected.parts > 0) open(selected, !selected.isOpen);
+        if (selected?.hasRows === true) open(selected, !selected.isOpen);
         return true;
       default:
         return false;

@@ -27,10 +27,10 @@ interface Props {
 
 export function StateRow({ at, row, side, isSelected, select, open }: Props): JSX.Element {
   if (row === null) return <div style={rowPlace(at)} />;
-  const { label, isKey, level, value, other, mark, parts, isOpen, position, siblings } = row;
+  const { label, isKey, level, value, other, mark, parts, hasRows, isOpen, position, siblings } = row;
   const toggle = () => {
     select(at);
-    if (parts > 0) open(row, !isOpen);
+    if (hasRows) open(row, !isOpen);
   };
   return (
     <div
@@ -42,7 +42,7 @@ export function StateRow({ at, row, side, isSelected, select, open }: Props): JS
       aria-setsize={siblings}
       aria-posinset={position}
       aria-selected={isSelected}
-      aria-expanded={parts > 0 ? isOpen : undefined}
+      aria-expanded={hasRows ? isOpen : undefined}
       onClick={() => select(at)}
       onDblClick={toggle}
     >
@@ -51,20 +51,20 @@ export function StateRow({ at, row, side, isSelected, select, open }: Props): JS
       </span>
       <span class="tree-indent" style={{ "--level": String(level - 1) }} />
       <span
-        class={parts > 0 ? "tree-arrow" : "tree-arrow none"}
+        class={hasRows ? "tree-arrow" : "tree-arrow none"}
         aria-hidden="true"
         onClick={(event) => {
           event.stopPropagation();
           toggle();
         }}
       >
-        {parts > 0 && <Arrow isOpen={isOpen} />}
+        {hasRows && <Arrow isOpen={isOpen} />}
       </span>
       <span class={isKey ? "tree-label" : "tree-label item"}>{label === "" ? "“”" : shown(label)}</span>
       {mark !== null && <span class="sr">, {WORDS[mark]}</span>}
       <span class="sr">: </span>
       <span class="tree-value">
-        {parts > 0 && isOpen ? (
+        {isOpen ? (
           <span class="dim">{counted(parts, Array.isArray(value) ? "item" : "member")}</span>
         ) : other !== undefined && side === "difference" ? (
           <>
@@ -80,7 +80,7 @@ export function StateRow({ at, row, side, isSelected, select, open }: Props): JS
           <InlineValue value={value} />
         )}
       </span>
-      {parts > 0 && !isOpen && <span class="tree-count dim">{parts}</span>}
+      {hasRows && !isOpen && <span class="tree-count dim">{parts}</span>}
     </div>
   );
 }
