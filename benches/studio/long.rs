@@ -58,6 +58,12 @@ async fn walking(path: &Path, durability: Durability) -> Graph<Walk> {
     g.compile().expect("a loop is a sound graph").recursion_limit(STEPS + 1).checkpointer(saver)
 }
 
+/// Runs so many steps.
+async fn finish(thread: &Thread<Walk>, steps: u64) {
+    let run = thread.run(Walk::update().count(0).goal(steps)).await.expect("the steps run");
+    assert_eq!(run.state.count, steps);
+}
+
 fn runtime() -> Runtime {
     Runtime::new().expect("a runtime starts")
 }
@@ -68,8 +74,7 @@ fn written() -> (TempDir, PathBuf) {
     let path = folder.path().join("long.db");
     runtime().block_on(async {
         let graph = walking(&path, Durability::Process).await;
-        let last = graph.thread("long").run(Walk::update().goal(STEPS)).await.expect("the loop runs");
-        assert_eq!(last.state.count, STEPS);
+        finish(&graph.thread("long"), STEPS).await;
     });
     (folder, path)
 }
@@ -134,7 +139,7 @@ pub(crate) fn event() -> Figure {
         for run in 0..20 {
             let mut events = studio.events();
             let thread = graph.thread(format!("short-{round}-{run}"));
-            runtime.block_on(thread.run(Walk::update().goal(1)).into_future()).expect("a step runs");
+            runtime.block_on(finish(&thread, 1));
             let begun = Instant::now();
             wait_for(&mut events, "event: changed");
             times.push(ms_since(begun));
@@ -156,7 +161,7 @@ pub(crate) fn writer() -> Figure {
         runtime.block_on(async {
             let (begun, mut count) = (Instant::now(), 0.0);
             while begun.elapsed() < WRITES {
-                thread.run(Walk::update().count(0).goal(50)).await.expect("the steps run");
+                finish(&thread, 50).await;
                 count += 50.0;
             }
             count / begun.elapsed().as_secs_f64()
@@ -180,8 +185,7 @@ pub(crate) fn writer() -> Figure {
             let steps = steps(name.clone());
             ended.store(true, Ordering::Relaxed);
             // One more change ends the wait for an event.
-            let last = graph.thread("last").run(Walk::update().count(0).goal(1));
-            runtime.block_on(last.into_future()).expect("a step runs");
+            runtime.block_on(finish(&graph.thread("last"), 1));
             steps
         })
     };

@@ -4,7 +4,7 @@
 //! cargo bench --bench studio --features studio -- [IDS] [--json]
 //! ```
 //!
-//! The studio is the binary `superstep`. The figures of a browser come from `npm run browser` in `studio/page`.
+//! The studio is the binary `superstep`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -16,8 +16,10 @@ mod shown;
 
 use report::{Figure, Output};
 
-/// The workloads, by their ids.
-const WORKLOADS: &[(&str, fn() -> Figure)] = &[
+/// A workload: its id, and the function that runs it.
+type Workload = (&'static str, fn() -> Figure);
+
+const WORKLOADS: &[Workload] = &[
     ("P1", layout::layout),
     ("P2", long::first_rows),
     ("P3", long::key_press),
@@ -34,6 +36,7 @@ fn main() {
     for (id, run) in WORKLOADS.iter().filter(|(id, _)| is_wanted(id)) {
         report::line(output, id, &run());
     }
+    report::skipped(output, "page", "a browser measures it: npm run browser -- large, in studio/page");
 }
 
 /// Returns the milliseconds since a time.
