@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType, Timeouts,
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
@@ -33,6 +33,10 @@ pub(crate) enum Repeat {
 
 impl Database {
     pub(crate) fn new(config: Config, options: &PostgresOptions) -> Result<Self, StoreError> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        if !(1..=63).contains(&options.schema.len()) || !options.schema.chars().all(is_plain) {
+            return Err(PostgresError::SchemaName(options.schema.clone()).into());
+        }
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config.clone(), NoTls, manager);
         let limit = Some(options.busy_limit);
@@ -40,7 +44,7 @@ impl Database {
         let pool =
             Pool::builder(manager).max_size(options.connections).timeouts(timeouts).runtime(Runtime::Tokio1);
         let pool = pool.build().map_err(|error| PostgresError::Other(error.to_string()))?;
-        let schema = format!("\"{}\"", options.schema.replace('"', "\"\""));
+        let schema = format!("\"{}\"", options.schema);
         Ok(Self { pool, config, schema, busy_limit: options.busy_limit })
     }
 
@@ -59,7 +63,10 @@ impl Database {
                 Fault::Lost(_) => Fault::Again(PostgresError::Unreachable(with_causes(&error)).into()),
                 fault => fault,
             },
-            PoolError::Timeout(_) => Fault::Store(PostgresError::PoolExhausted.into()),
+            PoolError::Timeout(TimeoutType::Wait) => Fault::Store(PostgresError::PoolExhausted.into()),
+            PoolError::Timeout(_) => {
+                Fault::Store(PostgresError::Unreachable("it does not answer".into()).into())
+            }
             error => Fault::Store(PostgresError::Other(with_causes(&error)).into()),
         })
     }

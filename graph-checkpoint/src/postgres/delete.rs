@@ -59,12 +59,11 @@ impl Session {
         let failed = |error: tokio_postgres::Error| Fault::of(&error);
         let transaction = connection.transaction().await.map_err(failed)?;
         let client = transaction.client();
-        // No thread begins or ends, and no head moves, until the end of the transaction.
-        client
-            .batch_execute(&format!("LOCK TABLE {schema}.thread IN EXCLUSIVE MODE"))
-            .await
-            .map_err(failed)?;
         database.on(client, &write("hold", self.lease())).await?;
+        database.on(client, &Call::of("release").int(None).name(thread.as_str())).await?;
+        // No thread begins or ends, and no head moves, until the end of the transaction.
+        let lock = format!("LOCK TABLE {schema}.thread IN EXCLUSIVE MODE");
+        client.batch_execute(&lock).await.map_err(failed)?;
         let name = thread.as_str().as_bytes();
         let find = format!("SELECT graph FROM {schema}.thread WHERE sha256(name) = sha256($1)");
         let found = client.query_typed(&find, &[(&name, Type::BYTEA)]).await.map_err(failed)?;
@@ -74,8 +73,6 @@ impl Session {
             let found = String::from_utf8_lossy(&held).into_owned();
             return Err(Fault::Refused(Refusal::WrongGraph(found)));
         }
-        let release = Call::of("release").int(None).name(thread.as_str());
-        database.on(client, &release).await?;
         let plan = Plan::of(client, schema, thread).await?;
         let call =
             Call::of("remove").argument(plan.going, Type::INT8_ARRAY).argument(plan.owners, Type::INT8_ARRAY);

@@ -44,6 +44,14 @@ pub(crate) enum PostgresError {
     #[error("the database has the encoding {0}; create one with the encoding UTF8")]
     Encoding(String),
     #[error(
+        "the default isolation level of the user is {0}: set its `default_transaction_isolation` to 'read committed'"
+    )]
+    Isolation(String),
+    #[error(
+        "{0:?} is not a name for a schema: use 1 to 63 letters, digits, hyphens and underscores of ASCII"
+    )]
+    SchemaName(String),
+    #[error(
         "the schema {schema} has format {found}; this program supports up to {supported}: update the program"
     )]
     Newer { schema: String, found: i32, supported: i32 },
@@ -128,8 +136,14 @@ impl Fault {
         let code = refused.code();
         let text = refused.message().to_owned();
         let is_one_of = |codes: &[SqlState]| codes.contains(code);
-        if is_one_of(&[SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED]) {
-            return Self::Again(PostgresError::Other(text).into());
+        // Another transaction has created the same row at the same moment: the next attempt finds it.
+        let raced = [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::UNIQUE_VIOLATION,
+        ];
+        if is_one_of(&raced) {
+            return Self::Again(StoreError::Busy);
         }
         if is_one_of(&[SqlState::CANNOT_CONNECT_NOW]) {
             return Self::Again(PostgresError::Unreachable(text).into());
@@ -157,6 +171,14 @@ impl Fault {
             PostgresError::Other(format!("{text} ({})", code.code()))
         };
         Self::Store(error.into())
+    }
+
+    /// Converts the failure of a request that no function can refuse.
+    pub(crate) fn plain(self) -> StoreError {
+        match self {
+            Self::Again(error) | Self::Lost(error) | Self::Store(error) => error,
+            Self::Refused(refusal) => PostgresError::Answer(format!("{refusal:?}")).into(),
+        }
     }
 
     /// Converts the failure to the error of the request.

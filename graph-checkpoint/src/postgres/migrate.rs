@@ -14,24 +14,22 @@ pub(crate) const FORMAT: i32 = 1;
 /// The oldest version of Postgres, as its `server_version_num`.
 const OLDEST_SERVER: i32 = 150_000;
 
-const STATEMENTS: [&str; 3] =
-    [include_str!("tables.sql"), include_str!("read.sql"), include_str!("write.sql")];
+const STATEMENTS: [&str; 4] = [
+    include_str!("tables.sql"),
+    include_str!("read.sql"),
+    include_str!("write.sql"),
+    include_str!("work.sql"),
+];
 
 /// Checks the server and the schema, and creates the schema if it does not exist. Several programs may do so at once.
 pub(crate) async fn migrate(database: &Database, options: &PostgresOptions) -> Result<(), StoreError> {
+    // An address that is wrong is reported at once.
+    drop(database.connection().await.map_err(Fault::plain)?);
     let mut attempts = database.attempts();
-    loop {
-        match attempt(database, options).await {
-            Ok(()) => return Ok(()),
-            Err(fault) => match attempts.after(fault, Repeat::Always).await {
-                Ok(()) => {}
-                Err(Fault::Again(error) | Fault::Lost(error) | Fault::Store(error)) => return Err(error),
-                Err(Fault::Refused(refusal)) => {
-                    return Err(PostgresError::Answer(format!("{refusal:?}")).into());
-                }
-            },
-        }
+    while let Err(fault) = attempt(database, options).await {
+        attempts.after(fault, Repeat::Always).await.map_err(Fault::plain)?;
     }
+    Ok(())
 }
 
 async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), Fault> {
@@ -70,12 +68,16 @@ async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), F
 
 async fn check_server(client: &Client) -> Result<(), Fault> {
     let sql = "SELECT current_setting('server_version_num')::integer, current_setting('server_version'), \
-               current_setting('server_encoding')";
+               current_setting('server_encoding'), current_setting('default_transaction_isolation')";
     let rows = client.query_typed(sql, &[]).await.map_err(|error| Fault::of(&error))?;
     let Some(row) = rows.first() else { return Ok(()) };
     let (number, version, encoding): (i32, String, String) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
     if number < OLDEST_SERVER {
         return Err(Fault::Store(PostgresError::OldServer(version).into()));
+    }
+    let isolation: String = get(row, 3)?;
+    if isolation != "read committed" {
+        return Err(Fault::Store(PostgresError::Isolation(isolation).into()));
     }
     if encoding != "UTF8" {
         return Err(Fault::Store(PostgresError::Encoding(encoding).into()));
@@ -87,9 +89,10 @@ async fn check_server(client: &Client) -> Result<(), Fault> {
 async fn has_format(client: &Client, database: &Database, options: &PostgresOptions) -> Result<bool, Fault> {
     let table = format!("{}.format", database.schema);
     let failed = |error: tokio_postgres::Error| Fault::of(&error);
-    let exists = "SELECT to_regclass($1) IS NOT NULL";
-    let exists = client.query_typed(exists, &[(&table, Type::TEXT)]).await.map_err(failed)?;
-    if !exists.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+    // `to_regclass` could answer from a cache that does not know what another program has just created.
+    let exists = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                  WHERE n.nspname = $1 AND c.relname = 'format'";
+    if client.query_typed(exists, &[(&options.schema, Type::TEXT)]).await.map_err(failed)?.is_empty() {
         return Ok(false);
     }
     let sql = format!("SELECT version FROM {table}");

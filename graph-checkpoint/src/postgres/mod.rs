@@ -1,7 +1,7 @@
 //! Checkpoints in a Postgres database.
 //!
 //! ```text
-//! PostgresSaver ──Call──► Database: pool, retries ──one statement──► functions of the schema (read.sql, write.sql)
+//! PostgresSaver ──Call──► Database: pool, retries ──one statement──► functions of the schema: *.sql
 //!      ▲                                                                   │
 //!      └──────── Part: Loaded, StepRecord, … ◄───────rows──────────────────┘
 //! ```

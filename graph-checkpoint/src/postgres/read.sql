@@ -1,4 +1,5 @@
--- The functions that read. Each call reads one snapshot. The kinds of parts are those of `Kind` in parts.rs.
+-- The functions that read. Each call reads one snapshot. The kinds of parts are those of `kind` in parts.rs. Walks along a past
+-- are estimated to cost far more than they do, so their queries are not compiled.
 
 -- Finds a checkpoint as seen from a thread: the head (0), the one with an id (1) or a name (2), or the one that a previous
 -- page has led to (3). `worker` is the thread whose work on it is visible.
@@ -113,7 +114,7 @@ $$;
 
 -- A checkpoint with its values and the work on top of it; only the work if it is the known one.
 CREATE FUNCTION @.load(_name bytea, _kind integer, _id uuid, _label bytea, _seq bigint, _worker bigint, _known uuid)
-RETURNS SETOF @.part LANGUAGE plpgsql STABLE AS $$
+RETURNS SETOF @.part LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     p record;
     _is_known boolean;
@@ -143,7 +144,7 @@ $$;
 
 -- The values at a checkpoint with any id, and their schema.
 CREATE FUNCTION @.values_of(_id uuid) RETURNS SETOF @.part
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     _seq bigint;
 BEGIN
@@ -153,7 +154,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION @.history(_name bytea, _kind integer, _id uuid, _label bytea, _seq bigint, _worker bigint, _limit bigint)
-RETURNS SETOF @.part LANGUAGE plpgsql STABLE AS $$
+RETURNS SETOF @.part LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     p record;
 BEGIN
@@ -172,7 +173,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION @.steps(_name bytea, _kind integer, _id uuid, _label bytea, _seq bigint, _worker bigint, _limit bigint)
-RETURNS SETOF @.part LANGUAGE plpgsql STABLE AS $$
+RETURNS SETOF @.part LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     p record;
     _at bigint;
@@ -211,14 +212,14 @@ BEGIN
 END $$;
 
 CREATE FUNCTION @.lineage(_name bytea) RETURNS SETOF @.part
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE SET jit = off AS $$
     SELECT l.* FROM @.thread t JOIN @.checkpoint h ON h.seq = t.head JOIN @.checkpoint c ON c.root = h.root, @.line(c.seq) l
     WHERE sha256(t.name) = sha256(_name) ORDER BY c.seq DESC
 $$;
 
 -- The threads after a name, by name, each with its head and its open questions.
 CREATE FUNCTION @.threads(_graph bytea, _unfinished boolean, _after bytea, _limit bigint) RETURNS SETOF @.part
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     _t record;
 BEGIN
@@ -259,7 +260,7 @@ $$;
 -- What is known of a commit that does not fit the head: the head, the checkpoint with its id, and the one that continued
 -- the same parent first.
 CREATE FUNCTION @.lost(_name bytea, _id uuid, _parent uuid, OUT head uuid, OUT same bigint, OUT winner bigint, OUT run uuid)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     _thread bigint;
     _head bigint;

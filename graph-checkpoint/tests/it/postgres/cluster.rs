@@ -25,15 +25,21 @@ impl Cluster {
         if let Some(cluster) = shared.upgrade() {
             return Some(cluster);
         }
-        let Some(programs) = programs() else {
+        let cluster = Self::own()?;
+        *shared = Arc::downgrade(&cluster);
+        Some(cluster)
+    }
+
+    /// Starts a server for one test, which may crash it.
+    #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+    pub(crate) fn own() -> Option<Arc<Self>> {
+        let programs = programs();
+        if programs.is_none() {
             let needed = std::env::var_os("SUPERSTEP_NEEDS_POSTGRES").is_some();
             assert!(!needed, "there is no Postgres in /usr/lib/postgresql: install it");
             eprintln!("not tested: there is no Postgres in /usr/lib/postgresql");
-            return None;
-        };
-        let cluster = Arc::new(Self::start(programs));
-        *shared = Arc::downgrade(&cluster);
-        Some(cluster)
+        }
+        programs.map(|programs| Arc::new(Self::start(programs)))
     }
 
     fn start(programs: PathBuf) -> Self {
@@ -92,6 +98,11 @@ impl Cluster {
         let stopped = stop.status().expect("pg_ctl runs");
         assert!(stopped.success(), "the server was not stopped");
         server.wait().expect("it has ended");
+    }
+
+    /// Returns the folder with the socket.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Returns the address of the database as this user.

@@ -59,7 +59,6 @@ fn the_postgres_saver_conforms() {
     // One item, or a group, while a saver is changed.
     let only = std::env::var("SUPERSTEP_ITEMS").unwrap_or_default();
     let report = runtime.block_on(conformance::run_only(&schemas, &only));
-    println!("{report}");
     report.assert();
     let skipped = report.items().filter(|(_, outcome)| matches!(outcome, Outcome::NotApplicable(_)));
     let skipped: BTreeSet<&str> = skipped.map(|(item, _)| item.group).collect();

@@ -3,3 +3,5 @@
 
 mod cluster;
 mod conformance;
+mod round_trips;
+mod server;
