@@ -1,4 +1,5 @@
-//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver.
+//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver, and with the feature `postgres` a saver for
+//! Postgres.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

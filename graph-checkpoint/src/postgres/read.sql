@@ -1,5 +1,6 @@
 -- The functions that read. Each call reads one snapshot. The kinds of parts are those of `kind` in parts.rs. Walks along a past
--- are estimated to cost far more than they do, so their queries are not compiled.
+-- are estimated to cost far more than they do, so their queries are not compiled, and `LATERAL` with `LIMIT` looks each row up
+-- in the index: the planner would read a whole table at each step.
 
 -- Finds a checkpoint as seen from a thread: the head (0), the one with an id (1) or a name (2), or the one that a previous
 -- page has led to (3). `worker` is the thread whose work on it is visible.
@@ -39,7 +40,8 @@ BEGIN
     WITH RECURSIVE past(at, parent, writer, worker) AS (
         SELECT c.seq, c.parent, c.thread, place_at.thread FROM @.checkpoint c WHERE c.seq = _head
         UNION ALL
-        SELECT c.seq, c.parent, c.thread, p.writer FROM past p JOIN @.checkpoint c ON c.seq = p.parent
+        SELECT c.seq, c.parent, c.thread, p.writer
+        FROM past p, LATERAL (SELECT * FROM @.checkpoint c WHERE c.seq = p.parent LIMIT 1) c
         WHERE p.at > place_at.seq
     )
     SELECT past.worker INTO worker FROM past WHERE past.at = place_at.seq;
@@ -98,18 +100,22 @@ $$;
 -- The operations that make up the values at a checkpoint: by field, from older to newer.
 CREATE FUNCTION @.values_at(_seq bigint) RETURNS SETOF @.part
 LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE chain(target, checkpoint, field) AS (
-        SELECT v.n - 1, v.checkpoint, coalesce(c.version_fields[v.n], v.n - 1)::integer
-        FROM @.checkpoint c, unnest(c.versions) WITH ORDINALITY AS v(checkpoint, n)
+    WITH RECURSIVE chain(target, checkpoint, prev, prev_field, text) AS (
+        SELECT v.n - 1, h.checkpoint, h.prev, h.prev_field, h.text
+        FROM @.checkpoint c CROSS JOIN unnest(c.versions) WITH ORDINALITY AS v(checkpoint, n)
+        LEFT JOIN LATERAL (
+            SELECT * FROM @.change h
+            WHERE h.checkpoint = v.checkpoint AND h.field = coalesce(c.version_fields[v.n], v.n - 1)::integer LIMIT 1
+        ) h ON true
         WHERE c.seq = _seq AND v.checkpoint IS NOT NULL
         UNION ALL
-        SELECT chain.target, h.prev, h.prev_field
-        FROM chain JOIN @.change h ON h.checkpoint = chain.checkpoint AND h.field = chain.field
-        WHERE h.prev IS NOT NULL
+        SELECT chain.target, h.checkpoint, h.prev, h.prev_field, h.text
+        FROM chain LEFT JOIN LATERAL (
+            SELECT * FROM @.change h WHERE h.checkpoint = chain.prev AND h.field = chain.prev_field LIMIT 1
+        ) h ON true
+        WHERE chain.prev IS NOT NULL
     )
-    SELECT 7, ARRAY[chain.target], NULL::bytea[], ARRAY[h.text]
-    FROM chain LEFT JOIN @.change h ON h.checkpoint = chain.checkpoint AND h.field = chain.field
-    ORDER BY chain.target, chain.checkpoint
+    SELECT 7, ARRAY[chain.target], NULL::bytea[], ARRAY[chain.text] FROM chain ORDER BY chain.target, chain.checkpoint
 $$;
 
 -- A checkpoint with its values and the work on top of it; only the work if it is the known one.
@@ -167,9 +173,10 @@ BEGIN
         WITH RECURSIVE past(at, parent, n) AS (
             SELECT c.seq, c.parent, 1::bigint FROM @.checkpoint c WHERE c.seq = p.seq AND _limit > 0
             UNION ALL
-            SELECT c.seq, c.parent, past.n + 1 FROM past JOIN @.checkpoint c ON c.seq = past.parent WHERE past.n < _limit
+            SELECT c.seq, c.parent, past.n + 1
+            FROM past, LATERAL (SELECT * FROM @.checkpoint c WHERE c.seq = past.parent LIMIT 1) c WHERE past.n < _limit
         )
-        SELECT l.* FROM past, @.line(past.at) l ORDER BY past.at DESC;
+        SELECT l.* FROM past, LATERAL (SELECT * FROM @.line(past.at) LIMIT 1) l ORDER BY past.at DESC;
 END $$;
 
 CREATE FUNCTION @.steps(_name bytea, _kind integer, _id uuid, _label bytea, _seq bigint, _worker bigint, _limit bigint)
@@ -284,7 +291,8 @@ BEGIN
     WITH RECURSIVE past(at, parent, thread, run) AS (
         SELECT c.seq, c.parent, c.thread, c.run FROM @.checkpoint c WHERE c.seq = _head
         UNION ALL
-        SELECT c.seq, c.parent, c.thread, c.run FROM past JOIN @.checkpoint c ON c.seq = past.parent
+        SELECT c.seq, c.parent, c.thread, c.run
+        FROM past, LATERAL (SELECT * FROM @.checkpoint c WHERE c.seq = past.parent LIMIT 1) c
         WHERE past.parent > coalesce(_parent_seq, 0)
     )
     SELECT past.at, past.run INTO winner, lost.run FROM past
