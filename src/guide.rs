@@ -42,10 +42,12 @@ macro_rules! page {
             "[models.md]: crate::guide::models\n",
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[permissions.md]: crate::guide::permissions\n",
+            "[postgres.md]: crate::guide::postgres\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[sessions.md]: crate::guide::sessions\n",
             "[several-processes.md]: crate::guide::several_processes\n",
+            "[several-processes.md#leases]: crate::guide::several_processes#leases\n",
             "[several-processes.md#one-superstep-in-several-processes]: crate::guide::several_processes#one-superstep-in-several-processes\n",
             "[secrets.md]: crate::guide::secrets\n",
             "[serving.md]: crate::guide::serving\n",
@@ -92,6 +94,7 @@ pages! {
     execution "execution.md"
     checkpoints "checkpoints.md"
     several_processes "several-processes.md"
+    postgres "postgres.md"
     time_travel "time-travel.md"
     debugging "debugging.md"
     cli "cli.md"

@@ -218,6 +218,9 @@ pub mod checkpoint {
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::portable;
 
+    #[cfg(feature = "postgres")]
+    pub use superstep_checkpoint::{PostgresOptions, PostgresSaver};
+
     #[cfg(feature = "conformance")]
     pub use superstep_conformance as conformance;
 

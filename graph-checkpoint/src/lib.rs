@@ -1,4 +1,5 @@
-//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver.
+//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver, and with the feature `postgres` a saver for
+//! Postgres.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -71,6 +72,8 @@ pub mod maintenance;
 mod options;
 mod pending;
 pub mod portable;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod read;
 mod read_only;
 mod records;
@@ -87,6 +90,8 @@ pub use encryption::{Key, KeyError, KeyId, KeyRing, Keys};
 pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresSaver};
 pub use read::overview::{Located, ThreadSize};
 pub use read::subgraphs::Subgraph;
 pub use read::threads::ThreadList;

@@ -29,6 +29,7 @@ mod museum;
 mod nodes_and_extractors;
 mod permissions;
 mod photo_critic;
+mod postgres;
 mod readme;
 mod routing_and_fan_out;
 mod secrets;

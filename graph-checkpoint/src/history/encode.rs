@@ -7,9 +7,6 @@ use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 use crate::history::manifest::{Bodies, Fields, Version};
 use crate::history::segment::Part;
 
-/// The size in bytes from which a text is stored once per content.
-const BODY_FROM: usize = 4096;
-
 /// Encodes the parts of one row.
 pub(crate) struct Encoder<'a, B> {
     pub(crate) bodies: &'a B,
@@ -219,13 +216,13 @@ impl<B: Bodies> Encoder<'_, B> {
     fn payload(&mut self, name: &str, value: &Json) -> Result<(), StoreError> {
         self.out.push('"');
         self.out.push_str(name);
-        if value.as_str().len() < BODY_FROM {
-            self.out.push_str("\":");
-            self.out.push_str(value.as_str());
-        } else {
+        if self.bodies.is_long(value.as_str()) {
             self.out.push_str("_body\":");
             let id = self.bodies.keep(value.as_str())?;
             push_int(self.out, id);
+        } else {
+            self.out.push_str("\":");
+            self.out.push_str(value.as_str());
         }
         Ok(())
     }

@@ -28,8 +28,16 @@ pub(crate) struct Version {
 /// The map from field to version at one checkpoint.
 pub(crate) type Fields = Vec<Option<Version>>;
 
+/// The size in bytes from which a text is stored once per content.
+const BODY_FROM: usize = 4096;
+
 /// Stores and loads long texts.
 pub(crate) trait Bodies {
+    /// Returns `true` for a text that is stored once per content, and not where it is used.
+    fn is_long(&self, text: &str) -> bool {
+        text.len() >= BODY_FROM
+    }
+
     fn keep(&self, text: &str) -> Result<i64, StoreError>;
     fn find(&self, id: i64) -> Result<Json, StoreError>;
 

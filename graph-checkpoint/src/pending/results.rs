@@ -12,15 +12,31 @@ use crate::error::{corrupt, mismatch, sqlite};
 use crate::pending::key::{Seen, Visit, WorkKey, check_rows, encode};
 
 /// The outcome of a task, as its row contains it.
-enum Pending {
+pub(crate) enum Pending {
     Finished(TaskResult),
     Failed(FailureRecord),
+}
+
+impl Pending {
+    /// Parses the text of a row.
+    pub(crate) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        if text.starts_with(FAILED) {
+            serde_json::from_str(text).map(|Failed { failure }| Self::Failed(failure))
+        } else {
+            serde_json::from_str(text).map(Self::Finished)
+        }
+    }
 }
 
 /// The text of a failure's row. A result's text begins with its task.
 #[derive(Serialize, Deserialize)]
 struct Failed<F> {
     failure: F,
+}
+
+/// Returns the text of a failure's row.
+pub(crate) fn encode_failure(failure: &FailureRecord) -> Result<String, StoreError> {
+    encode(&Failed { failure })
 }
 
 const FAILED: &str = "{\"failure\":";
@@ -58,12 +74,7 @@ fn parse(
         return Err(mismatch(at));
     }
     let text = connection.decrypt(stored, || cell(place, task))?;
-    let parsed = if text.starts_with(FAILED) {
-        serde_json::from_str(&text).map(|Failed { failure }| Pending::Failed(failure))
-    } else {
-        serde_json::from_str(&text).map(Pending::Finished)
-    };
-    parsed.map_err(|error| corrupt(at, error))
+    Pending::parse(&text).map_err(|error| corrupt(at, error))
 }
 
 /// Reads and checks every row.
@@ -130,7 +141,7 @@ pub(crate) fn fail(
     place: WorkKey,
     failure: &FailureRecord,
 ) -> Result<(), StoreError> {
-    let stored = encode(&Failed { failure })?;
+    let stored = encode_failure(failure)?;
     if insert(connection, place, failure.task, &stored)? {
         return Ok(());
     }

@@ -6,6 +6,7 @@ mod fidelity;
 mod interleavings;
 mod maintenance;
 mod material;
+mod postgres;
 mod records;
 mod savers;
 mod sqlite;

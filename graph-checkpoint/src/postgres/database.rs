@@ -1,0 +1,126 @@
+//! The connections to a database, and calls with retries.
+
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType, Timeouts,
+};
+use superstep_core::checkpoint::StoreError;
+use tokio::time::{Instant, sleep};
+use tokio_postgres::{Client, Config, NoTls, Row};
+
+use super::call::Call;
+use super::error::{Fault, PostgresError, with_causes};
+use super::options::PostgresOptions;
+
+/// A pool of connections, and the schema that they use.
+pub(crate) struct Database {
+    pool: Pool,
+    config: Config,
+    /// The name of the schema as an identifier in quotes.
+    pub(crate) schema: String,
+    busy_limit: Duration,
+}
+
+/// The requests that are sent again although an earlier attempt may have been carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// A second attempt has the same result.
+    Always,
+    /// A second attempt could be taken for that of another program.
+    IfNothingWasStored,
+}
+
+impl Database {
+    pub(crate) fn new(config: Config, options: &PostgresOptions) -> Result<Self, StoreError> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        if !(1..=63).contains(&options.schema.len()) || !options.schema.chars().all(is_plain) {
+            return Err(PostgresError::SchemaName(options.schema.clone()).into());
+        }
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(config.clone(), NoTls, manager);
+        let limit = Some(options.busy_limit);
+        let timeouts = Timeouts { wait: limit, create: limit, recycle: limit };
+        let pool =
+            Pool::builder(manager).max_size(options.connections).timeouts(timeouts).runtime(Runtime::Tokio1);
+        let pool = pool.build().map_err(|error| PostgresError::Other(error.to_string()))?;
+        let schema = format!("\"{}\"", options.schema);
+        Ok(Self { pool, config, schema, busy_limit: options.busy_limit })
+    }
+
+    /// Returns the hosts, the database and the user, without the password.
+    pub(crate) fn place(&self) -> String {
+        let hosts: Vec<String> = self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
+        let user = self.config.get_user().unwrap_or_default();
+        format!("{user}@{}/{}", hosts.join(","), self.config.get_dbname().unwrap_or_default())
+    }
+
+    /// Lends a connection.
+    pub(crate) async fn connection(&self) -> Result<Object, Fault> {
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => match Fault::of(&error) {
+                // No request was sent yet.
+                Fault::Lost(_) => Fault::Again(PostgresError::Unreachable(with_causes(&error)).into()),
+                fault => fault,
+            },
+            PoolError::Timeout(TimeoutType::Wait) => Fault::Store(PostgresError::PoolExhausted.into()),
+            PoolError::Timeout(_) => {
+                Fault::Store(PostgresError::Unreachable("it does not answer".into()).into())
+            }
+            error => Fault::Store(PostgresError::Other(with_causes(&error)).into()),
+        })
+    }
+
+    /// Calls a function, again and again while the database cannot carry out the call.
+    pub(crate) async fn call(&self, call: &Call<'_>, repeat: Repeat) -> Result<Vec<Row>, Fault> {
+        let mut attempts = Attempts::new(self.busy_limit);
+        loop {
+            let done = match self.connection().await {
+                Ok(connection) => self.on(&connection, call).await,
+                Err(fault) => Err(fault),
+            };
+            match done {
+                Err(fault) => attempts.after(fault, repeat).await?,
+                rows => return rows,
+            }
+        }
+    }
+
+    /// Calls a function on a connection.
+    pub(crate) async fn on(&self, client: &Client, call: &Call<'_>) -> Result<Vec<Row>, Fault> {
+        let rows = client.query_typed(&call.statement(&self.schema), &call.arguments()).await;
+        rows.map_err(|error| Fault::of(&error))
+    }
+
+    /// Returns the attempts of a request that takes several calls.
+    pub(crate) fn attempts(&self) -> Attempts {
+        Attempts::new(self.busy_limit)
+    }
+}
+
+/// The attempts of one request.
+pub(crate) struct Attempts {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Attempts {
+    fn new(limit: Duration) -> Self {
+        Self { until: Instant::now() + limit, pause: Duration::from_millis(5) }
+    }
+
+    /// Waits for the next attempt; returns the fault if there is none.
+    pub(crate) async fn after(&mut self, fault: Fault, repeat: Repeat) -> Result<(), Fault> {
+        let is_repeated = match &fault {
+            Fault::Again(_) => true,
+            Fault::Lost(_) => repeat == Repeat::Always,
+            Fault::Refused(_) | Fault::Store(_) => false,
+        };
+        if !is_repeated || Instant::now() + self.pause > self.until {
+            return Err(fault);
+        }
+        sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(Duration::from_millis(500));
+        Ok(())
+    }
+}

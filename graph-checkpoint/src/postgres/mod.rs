@@ -1,0 +1,27 @@
+//! Checkpoints in a Postgres database.
+//!
+//! ```text
+//! PostgresSaver ──Call──► Database: pool, retries ──one statement──► functions of the schema: *.sql
+//!      ▲                                                                   │
+//!      └──────── Part: Loaded, StepRecord, … ◄───────rows──────────────────┘
+//! ```
+//!
+//! Each request is a call of one function of the schema: one statement, one transaction, one round trip. Only an edit that
+//! carries work over and a deletion take several. Statements are not prepared by name and nothing depends on the session, so
+//! a pooler in transaction mode may be in between.
+
+mod call;
+mod commit;
+mod database;
+mod delete;
+mod error;
+mod migrate;
+mod options;
+mod parts;
+mod saver;
+mod scan;
+mod session;
+mod work;
+
+pub use self::options::PostgresOptions;
+pub use self::saver::PostgresSaver;

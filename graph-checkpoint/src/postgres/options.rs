@@ -1,0 +1,91 @@
+//! Options for opening a database.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use superstep_core::checkpoint::StoreError;
+use superstep_core::state::SizeLimits;
+use tokio_postgres::Config;
+
+use super::error::{PostgresError, with_causes};
+use super::saver::PostgresSaver;
+
+/// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    pub(crate) schema: String,
+    pub(crate) connections: usize,
+    pub(crate) busy_limit: Duration,
+    pub(crate) limits: SizeLimits,
+    pub(crate) migrates: bool,
+}
+
+impl PostgresOptions {
+    pub(crate) fn new() -> Self {
+        Self {
+            schema: "superstep".into(),
+            connections: 16,
+            busy_limit: Duration::from_secs(30),
+            limits: SizeLimits::default(),
+            migrates: true,
+        }
+    }
+
+    /// Sets the name of the schema in which the saver keeps its tables. The default is `superstep`. Savers with different
+    /// schemas share nothing.
+    #[must_use]
+    pub fn schema(mut self, name: impl Into<String>) -> Self {
+        self.schema = name.into();
+        self
+    }
+
+    /// Sets the largest number of connections that the saver opens. The default is 16.
+    #[must_use]
+    pub fn connections(mut self, most: usize) -> Self {
+        self.connections = most.max(1);
+        self
+    }
+
+    /// Sets the time in which a call is repeated while the database cannot carry it out: it restarts, it has no free
+    /// connection, or transactions block each other. The default is 30 seconds.
+    #[must_use]
+    pub fn busy_limit(mut self, limit: Duration) -> Self {
+        self.busy_limit = limit;
+        self
+    }
+
+    /// Limits the size of a state and of the other records: larger ones are rejected when they are written or read. All
+    /// programs that use a schema need limits at least as high as those with which it was written.
+    #[must_use]
+    pub fn size_limits(mut self, limits: SizeLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Does not create the schema and its tables, and does not upgrade them. Opening then fails if they are missing.
+    #[must_use]
+    pub fn no_migrate(mut self) -> Self {
+        self.migrates = false;
+        self
+    }
+
+    /// Opens the database at `url`, such as `postgres://essays@localhost/essays`, and creates the schema if it does not
+    /// exist. If the address has no password, the environment variable `PGPASSWORD` is used.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Io`] if the address is not valid, the database cannot be reached or refuses the user, the
+    /// schema was written by a newer version or by another program, or the user may not create it.
+    pub async fn open(self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
+        let invalid = |error: tokio_postgres::Error| PostgresError::Address(with_causes(&error));
+        let mut config = Config::from_str(url.as_ref()).map_err(invalid)?;
+        if config.get_password().is_none()
+            && let Ok(password) = std::env::var("PGPASSWORD")
+        {
+            config.password(password);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("superstep");
+        }
+        PostgresSaver::open_with(config, self).await
+    }
+}

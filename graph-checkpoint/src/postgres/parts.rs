@@ -1,0 +1,407 @@
+//! Answers of the functions that read: rows of the type `part`, and the records that they form.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use superstep_core::checkpoint::{
+    AnsweredBy, AskRecord, Carried, Checkpoint, Deadline, EffectRecord, Emitted, Fold, LeaseRecord, Loaded,
+    Seq, Source, StateSize, StepRecord, StoreError, Summary,
+};
+use superstep_core::id::{CheckpointId, Fingerprint, IdempotencyKey, NodeName, RunId, ThreadId};
+use superstep_core::state::{Change, Excess, FieldId, FieldValue, Json, Schema, SizeLimits};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::error::PostgresError;
+use crate::error::corrupt;
+use crate::history::decode::{self, Outlines, StoredOp};
+use crate::history::manifest::Bodies;
+use crate::limited::{too_large, undecoded};
+use crate::pending::results::Pending;
+
+/// Texts are stored where they are used, however long they are: the server compresses long ones.
+pub(crate) struct Inline;
+
+impl Bodies for Inline {
+    fn is_long(&self, _text: &str) -> bool {
+        false
+    }
+
+    fn keep(&self, _text: &str) -> Result<i64, StoreError> {
+        Err(corrupt("a text", "it is stored where it is used"))
+    }
+
+    fn find(&self, id: i64) -> Result<Json, StoreError> {
+        Err(corrupt(format_args!("body {id}"), "the row is missing"))
+    }
+}
+
+/// The kinds of parts, as the functions number them.
+pub(crate) mod kind {
+    pub(crate) const PLACE: i32 = 0;
+    pub(crate) const LINE: i32 = 1;
+    pub(crate) const CHANGE: i32 = 2;
+    pub(crate) const PENDING: i32 = 3;
+    pub(crate) const ASK: i32 = 4;
+    pub(crate) const EFFECT: i32 = 5;
+    pub(crate) const EMITTED: i32 = 6;
+    pub(crate) const VALUE: i32 = 7;
+    pub(crate) const STATE: i32 = 8;
+}
+
+/// A part of an answer.
+pub(crate) struct Part {
+    pub(crate) kind: i32,
+    ints: Vec<Option<i64>>,
+    bytes: Vec<Option<Vec<u8>>>,
+    texts: Vec<Option<String>>,
+}
+
+impl Part {
+    pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
+        let failed = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
+        Ok(Self {
+            kind: row.try_get("k").map_err(failed)?,
+            ints: row.try_get::<_, Option<_>>("i").map_err(failed)?.unwrap_or_default(),
+            bytes: row.try_get::<_, Option<_>>("b").map_err(failed)?.unwrap_or_default(),
+            texts: row.try_get::<_, Option<_>>("t").map_err(failed)?.unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn all(rows: &[Row]) -> Result<Vec<Self>, StoreError> {
+        rows.iter().map(Self::read).collect()
+    }
+
+    pub(crate) fn int(&self, at: usize) -> Result<i64, StoreError> {
+        self.optional_int(at).ok_or_else(|| self.lacks("a number"))
+    }
+
+    fn optional_int(&self, at: usize) -> Option<i64> {
+        self.ints.get(at).copied().flatten()
+    }
+
+    fn bytes(&self, at: usize) -> Result<&[u8], StoreError> {
+        let bytes = self.bytes.get(at).and_then(Option::as_deref);
+        bytes.ok_or_else(|| self.lacks("bytes"))
+    }
+
+    fn id(&self, at: usize) -> Result<[u8; 16], StoreError> {
+        self.bytes(at)?.try_into().map_err(|_| self.lacks("an id"))
+    }
+
+    pub(crate) fn uuid(&self, at: usize) -> Result<Uuid, StoreError> {
+        self.id(at).map(Uuid::from_bytes)
+    }
+
+    /// Returns a name.
+    pub(crate) fn name(&self, at: usize) -> Result<&str, StoreError> {
+        std::str::from_utf8(self.bytes(at)?).map_err(|error| corrupt("a name", error))
+    }
+
+    fn text(&self, at: usize) -> Result<&str, StoreError> {
+        self.optional_text(at).ok_or_else(|| self.lacks("a text"))
+    }
+
+    fn optional_text(&self, at: usize) -> Option<&str> {
+        self.texts.get(at).and_then(Option::as_deref)
+    }
+
+    fn lacks(&self, what: &str) -> StoreError {
+        corrupt(format_args!("a row of kind {}", self.kind), format_args!("it lacks {what}"))
+    }
+
+    /// Returns the question of a part of the kind `ASK`.
+    pub(crate) fn ask(&self, limits: SizeLimits) -> Result<AskRecord, StoreError> {
+        let text = limited(limits, "a question", self.text(0)?)?;
+        let mut ask: AskRecord = serde_json::from_str(text).map_err(|error| corrupt("a question", error))?;
+        let value = |text: &str| {
+            Json::parse_within(text, limits)
+                .map_err(|error| undecoded(format_args!("question {}", ask.id), error))
+        };
+        let default = self.optional_text(1).map(value).transpose()?;
+        let answer = self.optional_text(2).map(value).transpose()?;
+        let at_ms = self.optional_text(3).map(str::parse).transpose();
+        let at_ms = at_ms.map_err(|error| corrupt("the deadline of a question", error))?;
+        ask.deadline = at_ms.zip(default).map(|(at_ms, default)| Deadline { at_ms, default });
+        ask.answer = answer;
+        ask.answered_by = if self.int(0)? == 1 { AnsweredBy::Deadline } else { AnsweredBy::Caller };
+        Ok(ask)
+    }
+
+    /// Returns the effect of a part of the kind `EFFECT`.
+    pub(crate) fn effect(&self, limits: SizeLimits) -> Result<EffectRecord, StoreError> {
+        let bad = |error: serde_json::Error| corrupt("an effect", error);
+        let number = |at| u32::try_from(self.int(at)?).map_err(|error| corrupt("an effect", error));
+        let outcome = self.optional_text(1).map(|text| limited(limits, "an effect", text)).transpose()?;
+        Ok(EffectRecord {
+            id: serde_json::from_str(self.text(0)?).map_err(bad)?,
+            attempt: number(0)?,
+            starts: number(1)?,
+            token: IdempotencyKey::from_bytes(self.id(0)?),
+            outcome: outcome.map(serde_json::from_str).transpose().map_err(bad)?,
+        })
+    }
+
+    /// Returns the lease of a part.
+    pub(crate) fn lease(&self) -> Result<LeaseRecord, StoreError> {
+        Ok(LeaseRecord {
+            fence: self.int(0)?.cast_unsigned(),
+            thread: self.name(0)?.into(),
+            holder: self.name(1)?.to_owned(),
+            ttl_ms: self.text(0)?.parse().map_err(|error| corrupt("a lease", error))?,
+            renewed_ms: self.int(1)?.cast_unsigned(),
+        })
+    }
+}
+
+fn limited<'t>(limits: SizeLimits, place: &str, text: &'t str) -> Result<&'t str, StoreError> {
+    limits.of_record().check(text).map_err(|excess| too_large(place, excess))?;
+    Ok(text)
+}
+
+/// The row of a checkpoint, as the kind `LINE` has it.
+pub(crate) struct Line {
+    pub(crate) seq: i64,
+    pub(crate) parent: Option<i64>,
+    pub(crate) id: CheckpointId,
+    parent_id: Option<CheckpointId>,
+    pub(crate) thread: ThreadId,
+    /// The row of that thread.
+    pub(crate) owner: i64,
+    run: RunId,
+    step: i64,
+    source: Source,
+    state: Fingerprint,
+    graph: Fingerprint,
+    pub(crate) manifest: String,
+}
+
+impl Line {
+    pub(crate) fn of(part: &Part, limits: SizeLimits) -> Result<Self, StoreError> {
+        let parent = part.optional_int(1);
+        let parent_id = match parent {
+            None => None,
+            Some(_) => Some(CheckpointId(part.uuid(1)?)),
+        };
+        Ok(Self {
+            seq: part.int(0)?,
+            parent,
+            id: CheckpointId(part.uuid(0)?),
+            parent_id,
+            thread: ThreadId::from(part.name(2)?).before_deletion(),
+            owner: part.int(2)?,
+            run: RunId(part.uuid(3)?),
+            step: part.int(3)?,
+            source: source_of(part.int(4)?)?,
+            state: Fingerprint::from_bytes(part.id(4)?),
+            graph: Fingerprint::from_bytes(part.id(5)?),
+            manifest: limited(limits, "a checkpoint", part.text(0)?)?.to_owned(),
+        })
+    }
+
+    pub(crate) fn summary(&self, outlines: &mut Outlines) -> Result<Summary, StoreError> {
+        let (ran, next, metadata) = outlines.of(&self.manifest)?.parts();
+        Ok(Summary {
+            seq: Seq(self.seq.cast_unsigned()),
+            id: self.id,
+            parent: self.parent_id,
+            thread: self.thread.clone(),
+            run: self.run,
+            step: self.step,
+            source: self.source,
+            created_ms: self.id.unix_ms(),
+            ran,
+            next,
+            metadata,
+        })
+    }
+
+    fn checkpoint(&self, changes: Vec<Change>) -> Result<Checkpoint, StoreError> {
+        let decoded = decode::decode(changes, &self.manifest, &Inline)?;
+        Ok(Checkpoint {
+            id: self.id,
+            parent: self.parent_id,
+            run: self.run,
+            step: self.step,
+            source: self.source,
+            schema: self.state,
+            topology: self.graph,
+            changes: decoded.changes,
+            tasks: decoded.tasks,
+            frontier: decoded.frontier,
+            metadata: decoded.metadata,
+        })
+    }
+}
+
+/// Returns the number of a source in a row.
+pub(crate) fn source_code(source: Source) -> i16 {
+    match source {
+        Source::Input => 0,
+        Source::Loop => 1,
+        Source::Update => 2,
+        Source::Fork => 3,
+        Source::Pruned => 4,
+    }
+}
+
+fn source_of(code: i64) -> Result<Source, StoreError> {
+    Ok(match code {
+        0 => Source::Input,
+        1 => Source::Loop,
+        2 => Source::Update,
+        3 => Source::Fork,
+        4 => Source::Pruned,
+        other => return Err(corrupt("a checkpoint", format_args!("it has the unknown source {other}"))),
+    })
+}
+
+/// The parts of one checkpoint, as they are read.
+#[derive(Default)]
+pub(crate) struct Reading {
+    pub(crate) place: Option<Part>,
+    line: Option<Line>,
+    changes: Vec<Change>,
+    /// The operations of each field, from older to newer.
+    values: Vec<(FieldId, Vec<StoredOp>)>,
+    pub(crate) work: Carried,
+    emitted: Vec<(u32, Emitted)>,
+}
+
+/// Schemas that were read, by their fingerprints.
+pub(crate) type Schemas = HashMap<Fingerprint, Arc<Schema>>;
+
+impl Reading {
+    /// Adds a part of this checkpoint.
+    pub(crate) fn add(
+        &mut self,
+        part: Part,
+        limits: SizeLimits,
+        schemas: &mut Schemas,
+    ) -> Result<(), StoreError> {
+        match part.kind {
+            kind::PLACE => self.place = Some(part),
+            kind::LINE => self.line = Some(Line::of(&part, limits)?),
+            kind::CHANGE => {
+                let ops = ops(part.text(0)?, limits)?;
+                let ops = ops.iter().map(|op| op.resolve(&Inline)).collect::<Result<_, _>>()?;
+                self.changes.push(Change { field: field(part.int(0)?)?, ops });
+            }
+            kind::PENDING => {
+                let text = limited(limits, "a result", part.text(0)?)?;
+                match Pending::parse(text).map_err(|error| corrupt("a pending result", error))? {
+                    Pending::Finished(result) => self.work.results.push(result),
+                    Pending::Failed(failure) => self.work.failures.push(failure),
+                }
+            }
+            kind::ASK => self.work.asks.push(part.ask(limits)?),
+            kind::EFFECT => self.work.effects.push(part.effect(limits)?),
+            kind::EMITTED => {
+                let task = u32::try_from(part.int(0)?).map_err(|error| corrupt("events", error))?;
+                let text = limited(limits, "events", part.text(0)?)?;
+                let emitted = serde_json::from_str(text).map_err(|error| corrupt("events", error))?;
+                self.emitted.push((task, emitted));
+            }
+            kind::VALUE => {
+                let (field, ops) = (field(part.int(0)?)?, ops(part.text(0)?, limits)?);
+                match self.values.last_mut() {
+                    Some((last, all)) if *last == field => all.extend(ops),
+                    _ => self.values.push((field, ops)),
+                }
+            }
+            kind::STATE => {
+                let text = part.text(0)?;
+                let schema = serde_json::from_str(text).map_err(|error| corrupt("a schema", error))?;
+                schemas.insert(Fingerprint::from_bytes(part.id(0)?), Arc::new(schema));
+            }
+            other => return Err(PostgresError::Answer(format!("a row of kind {other}")).into()),
+        }
+        Ok(())
+    }
+
+    /// Returns the position in the store's order, and the name of the graph.
+    fn seen(&self) -> Result<(i64, NodeName), StoreError> {
+        let place = self.place.as_ref().ok_or_else(|| corrupt("a checkpoint", "its place is missing"))?;
+        Ok((place.int(0)?, place.name(0)?.into()))
+    }
+
+    /// Returns `true` if the checkpoint is the one that the caller knows.
+    pub(crate) fn is_known(&self) -> Result<bool, StoreError> {
+        self.place.as_ref().map_or(Ok(false), |place| Ok(place.int(2)? == 1))
+    }
+
+    fn line(&mut self) -> Result<Line, StoreError> {
+        self.line.take().ok_or_else(|| corrupt("a checkpoint", "its row is missing"))
+    }
+
+    /// Folds the values. Their total size is limited to that of a state.
+    pub(crate) fn values(
+        &mut self,
+        schema: &Schema,
+        limits: SizeLimits,
+    ) -> Result<Vec<FieldValue>, StoreError> {
+        let mut values = Vec::new();
+        let mut bytes = 0;
+        for (field, ops) in self.values.drain(..) {
+            let stored = schema.fields.get(field.index());
+            let place = || {
+                stored.map_or_else(|| format!("field {}", field.0), |stored| format!("field {}", stored.name))
+            };
+            let mut fold = Fold::within(limits);
+            for op in ops {
+                fold.apply(&op.resolve(&Inline)?).map_err(|error| undecoded(place(), error))?;
+            }
+            let Some(value) = fold.finish().map_err(|error| undecoded(place(), error))? else { continue };
+            bytes += value.as_str().len();
+            if bytes > limits.most_bytes() {
+                return Err(too_large("the state", Excess::Bytes(limits.most_bytes())));
+            }
+            values.push(FieldValue { field, value });
+        }
+        // A value has at least two bytes, so values need not be counted in a small state.
+        if bytes / 2 > limits.most_values()
+            && let Err(excess) = StateSize::of(&values).check(&limits)
+        {
+            return Err(too_large("the state", excess));
+        }
+        Ok(values)
+    }
+
+    pub(crate) fn loaded(mut self, limits: SizeLimits, schemas: &Schemas) -> Result<Loaded, StoreError> {
+        let (seq, graph) = self.seen()?;
+        let line = self.line()?;
+        let schema = find(schemas, line.state)?;
+        let values = self.values(&schema, limits)?;
+        let checkpoint = line.checkpoint(std::mem::take(&mut self.changes))?;
+        let Carried { results, failures, asks, effects } = self.work;
+        let (seq, schema) = (Seq(seq.cast_unsigned()), Arc::unwrap_or_clone(schema));
+        Ok(Loaded { seq, graph, checkpoint, values, schema, results, failures, asks, effects })
+    }
+
+    pub(crate) fn step(mut self, schemas: &Schemas) -> Result<StepRecord, StoreError> {
+        let (seq, graph) = self.seen()?;
+        let line = self.line()?;
+        Ok(StepRecord {
+            seq: Seq(seq.cast_unsigned()),
+            graph,
+            thread: line.thread.clone(),
+            checkpoint: line.checkpoint(self.changes)?,
+            schema: find(schemas, line.state)?,
+            work: self.work,
+            emitted: self.emitted,
+        })
+    }
+}
+
+fn find(schemas: &Schemas, fingerprint: Fingerprint) -> Result<Arc<Schema>, StoreError> {
+    schemas.get(&fingerprint).cloned().ok_or_else(|| corrupt("a schema", "it is missing"))
+}
+
+fn field(number: i64) -> Result<FieldId, StoreError> {
+    u16::try_from(number).map(FieldId).map_err(|error| corrupt("a change", error))
+}
+
+fn ops(text: &str, limits: SizeLimits) -> Result<Vec<StoredOp>, StoreError> {
+    let text = limited(limits, "a checkpoint's changes", text)?;
+    serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
+}

@@ -1,0 +1,299 @@
+//! The requests of a saver, with what it remembers of threads and schemas.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::{HashMap, HashMapExt};
+use superstep_core::checkpoint::{
+    Answered, AskRecord, At, EffectRecord, LeaseRecord, Load, Loaded, StateSize, StoreError, TaskResult,
+};
+use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
+use superstep_core::state::{Json, Schema, SizeLimits};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Config, Row};
+
+use super::call::Call;
+use super::database::{Database, Repeat};
+use super::error::{About, PostgresError};
+use super::migrate;
+use super::options::PostgresOptions;
+use super::parts::{Part, Reading, Schemas};
+use super::work::{Onto, write};
+use crate::error::corrupt;
+
+/// The database of a saver, for one caller: with its lease, if it has one.
+#[derive(Clone)]
+pub(crate) struct Session {
+    open: Arc<Open>,
+    /// Set for the holder of a lease.
+    lease: Option<Arc<LeaseRecord>>,
+}
+
+struct Open {
+    database: Database,
+    limits: SizeLimits,
+    threads: Mutex<HashMap<ThreadId, Known>>,
+    schemas: Mutex<HashMap<Fingerprint, Arc<Schema>>>,
+}
+
+/// What is known of a thread.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) head: CheckpointId,
+    pub(crate) schema: Fingerprint,
+    /// The size of the state at the head.
+    pub(crate) size: StateSize,
+}
+
+/// The largest number of threads that are remembered.
+const THREADS: usize = 8192;
+
+impl Session {
+    pub(crate) async fn open(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
+        let database = Database::new(config, &options)?;
+        migrate::migrate(&database, &options).await?;
+        let (threads, schemas) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
+        let open = Open { database, limits: options.limits, threads, schemas };
+        Ok(Self { open: Arc::new(open), lease: None })
+    }
+
+    /// Returns the same database for the holder of a lease.
+    pub(crate) fn with_lease(&self, lease: &LeaseRecord) -> Self {
+        Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.open.database
+    }
+
+    pub(crate) fn limits(&self) -> SizeLimits {
+        self.open.limits
+    }
+
+    pub(crate) fn lease(&self) -> Option<&LeaseRecord> {
+        self.lease.as_deref()
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, HashMap<ThreadId, Known>> {
+        self.open.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn schemas(&self) -> MutexGuard<'_, HashMap<Fingerprint, Arc<Schema>>> {
+        self.open.schemas.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn known(&self, thread: &ThreadId) -> Option<Known> {
+        self.remembered().get(thread).cloned()
+    }
+
+    pub(crate) fn remember(&self, thread: &ThreadId, known: Known) {
+        let mut threads = self.remembered();
+        if threads.len() >= THREADS && !threads.contains_key(thread) {
+            threads.clear();
+        }
+        threads.insert(thread.clone(), known);
+    }
+
+    pub(crate) fn forget(&self, thread: &ThreadId) {
+        self.remembered().remove(thread);
+    }
+
+    pub(crate) fn forget_on_or_below(&self, thread: &ThreadId) {
+        self.remembered().retain(|name, _| !name.is_on_or_below(thread));
+    }
+
+    pub(crate) fn remember_schema(&self, fingerprint: Fingerprint, schema: &Schema) {
+        self.schemas().insert(fingerprint, Arc::new(schema.clone()));
+    }
+
+    /// Returns the schema with this fingerprint; `None` if it is not registered.
+    pub(crate) async fn schema(&self, fingerprint: Fingerprint) -> Result<Option<Arc<Schema>>, StoreError> {
+        let known = self.schemas().get(&fingerprint).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let call = Call::of("state").bytes(Some(fingerprint.as_bytes()));
+        let rows = self.read(&call, &About::thread(&"".into())).await?;
+        let (mut reading, mut found) = (Reading::default(), Schemas::new());
+        for part in Part::all(&rows)? {
+            reading.add(part, self.limits(), &mut found)?;
+        }
+        let found = found.remove(&fingerprint);
+        if let Some(schema) = &found {
+            self.schemas().insert(fingerprint, Arc::clone(schema));
+        }
+        Ok(found)
+    }
+
+    /// Calls a function that reads.
+    pub(crate) async fn read(&self, call: &Call<'_>, about: &About<'_>) -> Result<Vec<Row>, StoreError> {
+        self.database().call(call, Repeat::Always).await.map_err(|fault| fault.about(about))
+    }
+
+    /// Loads the checkpoint at a position, which was written on the thread; `None` if it was deleted.
+    pub(crate) async fn load_at(&self, thread: &ThreadId, seq: i64) -> Result<Option<Loaded>, StoreError> {
+        let call = Call::of("load_own").name(thread.as_str()).int(seq);
+        let rows = self.read(&call, &About::thread(thread)).await?;
+        Ok(self.loaded(&rows)?.loaded())
+    }
+
+    /// Reads the requested checkpoint; if it is `known`, only the work on top of it.
+    pub(crate) async fn load(
+        &self,
+        thread: &ThreadId,
+        at: &At,
+        known: Option<CheckpointId>,
+    ) -> Result<Load, StoreError> {
+        let known = known.map(|known| known.0);
+        let rows = self.read_at("load", thread, at, |call| call.uuid(known)).await?;
+        let Some(rows) = rows else { return Ok(Load::Missing) };
+        let load = self.loaded(&rows)?;
+        if let (At::Head, Load::Whole(loaded)) = (at, &load) {
+            let size = StateSize::of(&loaded.values);
+            let (head, schema) = (loaded.checkpoint.id, loaded.checkpoint.schema);
+            self.remember(thread, Known { head, schema, size });
+        }
+        Ok(load)
+    }
+
+    fn loaded(&self, rows: &[Row]) -> Result<Load, StoreError> {
+        if rows.is_empty() {
+            return Ok(Load::Missing);
+        }
+        let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
+        for part in Part::all(rows)? {
+            reading.add(part, self.limits(), &mut schemas)?;
+        }
+        if reading.is_known()? {
+            return Ok(Load::Unchanged(reading.work));
+        }
+        reading.loaded(self.limits(), &schemas).map(|loaded| Load::Whole(Box::new(loaded)))
+    }
+
+    pub(crate) fn onto<'c>(&'c self, thread: &'c ThreadId, base: CheckpointId) -> Onto<'c> {
+        Onto { thread, base, lease: self.lease() }
+    }
+
+    /// Calls a function that writes work on top of `base`.
+    pub(crate) async fn write(
+        &self,
+        onto: Onto<'_>,
+        call: &Call<'_>,
+        repeat: Repeat,
+    ) -> Result<Vec<Row>, StoreError> {
+        let about = About {
+            checkpoint: onto.base.to_string(),
+            base: Some(onto.base),
+            lease: self.lease(),
+            ..About::thread(onto.thread)
+        };
+        self.database().call(call, repeat).await.map_err(|fault| fault.about(&about))
+    }
+
+    pub(crate) async fn record_result(
+        &self,
+        onto: Onto<'_>,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        let rows = {
+            let call = onto.record(&result)?;
+            self.write(onto, &call, Repeat::Always).await
+        };
+        let rows = match rows {
+            // The next call that the caller waits for returns the error.
+            Err(StoreError::LeaseLost { .. }) => return Ok(result),
+            rows => rows?,
+        };
+        let parse = |text: &str| {
+            serde_json::from_str::<TaskResult>(text).map_err(|error| corrupt("a pending result", error))
+        };
+        let Some(held) = scalar::<Option<String>>(&rows)? else { return Ok(result) };
+        let found = parse(&held)?;
+        if found.targets.is_some() || result.targets.is_none() {
+            return Ok(found);
+        }
+        let completed = TaskResult { targets: result.targets, handled: result.handled, ..found };
+        let rows = {
+            let call = onto.complete(held, &completed)?;
+            self.write(onto, &call, Repeat::Always).await?
+        };
+        scalar::<Option<&str>>(&rows)?.map_or(Ok(completed), parse)
+    }
+
+    pub(crate) async fn begin(
+        &self,
+        onto: Onto<'_>,
+        effect: &EffectRecord,
+        repeat: Repeat,
+    ) -> Result<(bool, Option<EffectRecord>), StoreError> {
+        let rows = self.write(onto, &onto.begin(effect)?, repeat).await?;
+        let row = rows.first().ok_or_else(|| PostgresError::Answer("no row".into()))?;
+        let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
+        let is_current = row.try_get("is_current").map_err(answer)?;
+        let held: Option<i32> = row.try_get("k").map_err(answer)?;
+        let held = held.map(|_| Part::read(row)?.effect(self.limits())).transpose()?;
+        Ok((is_current, held))
+    }
+
+    pub(crate) async fn note(&self, onto: Onto<'_>, effect: &EffectRecord) -> Result<(), StoreError> {
+        let noted = match self.begin(onto, effect, Repeat::Always).await {
+            // The next call that the caller waits for returns the error.
+            Err(StoreError::LeaseLost { .. }) => return Ok(()),
+            noted => noted?,
+        };
+        match noted {
+            (true, Some(held)) if held.outcome != effect.outcome => {
+                Err(StoreError::Superseded { thread: onto.thread.clone(), base: onto.base })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn answer_given(
+        &self,
+        thread: &ThreadId,
+        answers: &[(InterruptId, Json)],
+    ) -> Result<Answered, StoreError> {
+        let interrupts: Vec<&[u8]> = answers.iter().map(|(id, _)| &id.as_bytes()[..]).collect();
+        let texts: Vec<&str> = answers.iter().map(|(_, answer)| answer.as_str()).collect();
+        let call = write("answer", self.lease()).name(thread.as_str());
+        let call = call.argument(interrupts, Type::BYTEA_ARRAY).argument(texts, Type::TEXT_ARRAY);
+        let about = About { checkpoint: "its head".into(), lease: self.lease(), ..About::thread(thread) };
+        let rows = self.database().call(&call, Repeat::IfNothingWasStored).await;
+        let rows = rows.map_err(|fault| fault.about(&about))?;
+        let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
+        for part in Part::all(&rows)? {
+            reading.add(part, self.limits(), &mut schemas)?;
+        }
+        let head = reading.place.as_ref().ok_or_else(|| PostgresError::Answer("no head".into()))?;
+        Ok(Answered::OnHead { head: CheckpointId(head.uuid(0)?), work: reading.work })
+    }
+
+    pub(crate) async fn expire(
+        &self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        let call = write("expire", self.lease()).name(graph.as_str());
+        let call = call.bytes(thread.map(|thread| thread.as_str().as_bytes())).text(now_ms.to_string());
+        let none = ThreadId::from("");
+        let about = About { lease: self.lease(), ..About::thread(thread.unwrap_or(&none)) };
+        let rows = self.database().call(&call, Repeat::IfNothingWasStored).await;
+        let rows = rows.map_err(|fault| fault.about(&about))?;
+        let asks = Part::all(&rows)?.into_iter();
+        asks.map(|part| Ok((part.name(0)?.into(), part.ask(self.limits())?))).collect()
+    }
+}
+
+/// Returns the only column of the only row.
+pub(crate) fn scalar<'r, T: tokio_postgres::types::FromSql<'r>>(rows: &'r [Row]) -> Result<T, StoreError> {
+    let row = rows.first().ok_or_else(|| PostgresError::Answer("no row".into()))?;
+    row.try_get(0).map_err(|error| PostgresError::Answer(error.to_string()).into())
+}
+
+impl<'a> About<'a> {
+    /// Describes a request about a thread.
+    pub(crate) fn thread(thread: &'a ThreadId) -> Self {
+        Self { thread, checkpoint: String::new(), base: None, graph: None, lease: None }
+    }
+}

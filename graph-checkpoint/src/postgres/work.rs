@@ -1,0 +1,118 @@
+//! Records as the functions that write take them.
+
+use superstep_core::checkpoint::{
+    AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, LeaseRecord, Recorded,
+    StoreError, TaskResult,
+};
+use superstep_core::id::{CheckpointId, ThreadId};
+use tokio_postgres::types::Type;
+
+use super::call::Call;
+use crate::pending::key::encode;
+use crate::pending::results::encode_failure;
+
+/// Begins a call that writes, with the lease of the caller.
+pub(crate) fn write<'c>(function: &'static str, lease: Option<&'c LeaseRecord>) -> Call<'c> {
+    let call = Call::of(function).int(lease.map(|lease| lease.fence.cast_signed()));
+    call.bytes(lease.map(|lease| lease.thread.as_str().as_bytes()))
+}
+
+/// Returns a digest as the functions take it: a number in decimal digits.
+pub(crate) fn digits(recorded: Recorded) -> String {
+    u128::from_le_bytes(recorded.to_bytes()).to_string()
+}
+
+/// The checkpoint on which work is stored, and the lease of the caller.
+#[derive(Clone, Copy)]
+pub(crate) struct Onto<'c> {
+    pub(crate) thread: &'c ThreadId,
+    pub(crate) base: CheckpointId,
+    pub(crate) lease: Option<&'c LeaseRecord>,
+}
+
+impl<'c> Onto<'c> {
+    fn call(self, function: &'static str) -> Call<'c> {
+        write(function, self.lease).name(self.thread.as_str()).uuid(Some(self.base.0))
+    }
+
+    pub(crate) fn record(self, result: &'c TaskResult) -> Result<Call<'c>, StoreError> {
+        let recorded = Recorded::of(std::slice::from_ref(result), &[]);
+        // A result without targets is completed by this one.
+        let without = match result.targets {
+            None => None,
+            Some(_) => Some(encode(&TaskResult { targets: None, handled: None, ..result.clone() })?),
+        };
+        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(encode(result)?);
+        Ok(call.text(digits(recorded)).text(without))
+    }
+
+    /// Replaces the result `held`, which was recorded without targets, by `result`, which completes it.
+    pub(crate) fn complete(self, held: String, result: &'c TaskResult) -> Result<Call<'c>, StoreError> {
+        let recorded = Recorded::of(std::slice::from_ref(result), &[]);
+        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(encode(result)?);
+        Ok(call.text(digits(recorded)).text(Some(held)))
+    }
+
+    pub(crate) fn fail(self, failure: &'c FailureRecord) -> Result<Call<'c>, StoreError> {
+        Ok(self.call("fail").bytes(Some(failure.task.as_bytes())).text(encode_failure(failure)?))
+    }
+
+    pub(crate) fn ask(self, asks: &'c [AskRecord]) -> Result<Call<'c>, StoreError> {
+        let interrupts: Vec<&[u8]> = asks.iter().map(|ask| &ask.id.as_bytes()[..]).collect();
+        let tasks: Vec<&[u8]> = asks.iter().map(|ask| &ask.task.as_bytes()[..]).collect();
+        let rest = |ask: &AskRecord| {
+            encode(&AskRecord {
+                deadline: None,
+                answer: None,
+                answered_by: AnsweredBy::Caller,
+                ..ask.clone()
+            })
+        };
+        let texts: Vec<String> = asks.iter().map(rest).collect::<Result<_, _>>()?;
+        let deadlines =
+            asks.iter().map(|ask| ask.deadline.as_ref().map(|deadline| deadline.at_ms.to_string()));
+        let fallbacks =
+            asks.iter().map(|ask| ask.deadline.as_ref().map(|deadline| deadline.default.as_str()));
+        let answers = asks.iter().map(|ask| ask.answer.as_ref().map(|answer| answer.as_str()));
+        let by_deadline = asks.iter().map(|ask| ask.answered_by == AnsweredBy::Deadline);
+        let call = self.call("ask");
+        let call = call.argument(interrupts, Type::BYTEA_ARRAY).argument(tasks, Type::BYTEA_ARRAY);
+        let call =
+            call.argument(texts, Type::TEXT_ARRAY).argument(deadlines.collect::<Vec<_>>(), Type::TEXT_ARRAY);
+        let call = call.argument(fallbacks.collect::<Vec<_>>(), Type::TEXT_ARRAY);
+        let call = call.argument(answers.collect::<Vec<_>>(), Type::TEXT_ARRAY);
+        Ok(call.argument(by_deadline.collect::<Vec<_>>(), Type::BOOL_ARRAY))
+    }
+
+    pub(crate) fn begin(self, effect: &'c EffectRecord) -> Result<Call<'c>, StoreError> {
+        let call =
+            self.call("begin_effect").argument(slot(&effect.id)?, Type::BYTEA).text(encode(&effect.id)?);
+        let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
+        let call = call.bytes(Some(effect.token.as_bytes()));
+        let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+        Ok(call.text(outcome).text(success(effect)))
+    }
+
+    pub(crate) fn end(self, id: &'c EffectId, outcome: &EffectOutcome) -> Result<Call<'c>, StoreError> {
+        let ended = EffectRecord {
+            id: id.clone(),
+            attempt: 1,
+            starts: 1,
+            token: superstep_core::id::IdempotencyKey::from_bytes([0; 16]),
+            outcome: Some(outcome.clone()),
+        };
+        let call = self.call("end_effect").argument(slot(id)?, Type::BYTEA);
+        Ok(call.text(encode(outcome)?).text(success(&ended)))
+    }
+}
+
+/// Returns the digest of an effect that succeeded.
+fn success(effect: &EffectRecord) -> Option<String> {
+    let is_success = matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
+    is_success.then(|| digits(Recorded::of(&[], std::slice::from_ref(effect))))
+}
+
+/// Returns the hash by which an effect is found. Its name and its key may be longer than an index allows.
+fn slot(id: &EffectId) -> Result<Vec<u8>, StoreError> {
+    Ok(blake3::hash(encode(id)?.as_bytes()).as_bytes()[..16].to_vec())
+}
