@@ -70,10 +70,19 @@ export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..")
 const RANDOM_FILES = process.env["RANDOM_FILES"] ?? join(EXAMPLES, "examples/random_files");
 
 /** Writes the files `SEED.db` of so many random runs into a folder that is removed after the test. */
-export async function randomFiles(t: TestContext, count: number, firstSeed: number): Promise<string> {
+export function randomFiles(t: TestContext, count: number, firstSeed: number): Promise<string> {
+  return generated(t, String(count), String(firstSeed));
+}
+
+/** Writes the file `large.db`, of a long run in a large graph. */
+export function largeFile(t: TestContext): Promise<string> {
+  return generated(t, "large");
+}
+
+async function generated(t: TestContext, ...given: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "studio-"));
   afterwards(t, () => rm(folder, { recursive: true, force: true }));
-  await run(RANDOM_FILES, [folder, String(count), String(firstSeed)]);
+  await run(RANDOM_FILES, [folder, ...given]);
   return folder;
 }
 

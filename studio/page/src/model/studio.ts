@@ -202,11 +202,8 @@ export class Studio {
       this.changed = false;
       const before = this.timeline.peek();
       const total = before?.total.peek() ?? null;
-      await Promise.all([
-        this.documents.refresh(),
-        this.threads.peek().refresh(),
-        this.timeline.peek()?.refresh(),
-      ]);
+      // A browser sends a few requests at once, so the order counts.
+      await Promise.all([this.timeline.peek()?.refresh(), this.documents.refresh(), this.threads.peek().refresh()]);
       this.announceGrowth(before, total);
       await new Promise<void>((resolve) => this.clock.after(PAUSE_MS, resolve));
     }
