@@ -24,8 +24,7 @@ function past<T>(route: string, decode: Decoder<T>, query: Query, checkpoints: r
   return { route, query, decode, lasting };
 }
 
-/** What the program can do, which it does not change while it runs. */
-export const session = () => past("session", shapes.session, {}, []);
+export const session = () => current("session", shapes.session);
 
 export interface ThreadFilter {
   readonly status?: string | null;
