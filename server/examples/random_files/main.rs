@@ -3,9 +3,10 @@
 //!
 //! ```text
 //! cargo run -p superstep-server --example random_files -- FOLDER COUNT [FIRST_SEED]
+//! cargo run -p superstep-server --example random_files -- FOLDER large
 //! ```
 //!
-//! The same seed gives the same file, ids and times aside.
+//! `large` is a run of 10,000 supersteps in a graph of 1,000 nodes. The same seed gives the same file, ids and times aside.
 
 use std::error::Error;
 use std::path::Path;
@@ -18,6 +19,7 @@ use superstep_core::state::Json;
 use crate::graph::Sheet;
 
 mod graph;
+mod large;
 mod values;
 
 /// The most requests of one run: each resumes it or answers some of its questions.
@@ -32,6 +34,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [folder, count, rest @ ..] = &*arguments else {
         return Err("give a folder, the number of files, and optionally the first seed".into());
     };
+    if count == "large" {
+        return large::write(&Path::new(folder).join("large.db")).await;
+    }
     let first: u64 = rest.first().map_or(Ok(0), |seed| seed.parse())?;
     let count: u64 = count.parse()?;
     for seed in first..first + count {

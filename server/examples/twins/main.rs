@@ -1,8 +1,9 @@
-//! Serves three small graphs, with which clients can be tried out.
+//! Serves four small graphs, with which clients and the studio can be tried out.
 //!
 //! ```text
 //! cargo run -p superstep-server --example twins -- --port 2024
 //! cargo run -p superstep-server --example twins -- --file twins.db --port 2024
+//! cargo run -p superstep-server --features studio --example twins -- --file twins.db --studio
 //! ```
 
 use std::error::Error;
@@ -14,6 +15,7 @@ use superstep_core::checkpoint::{Checkpointer, MemorySaver};
 use superstep_core::store::{MemoryStore, Store};
 
 mod graphs;
+mod report;
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -29,8 +31,9 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let store = Store::from(MemoryStore::new());
     let agent = graphs::agent(saver.clone(), store.clone())?;
     let fanout = graphs::fanout(saver.clone(), store.clone())?;
-    let tooly = graphs::tooly(saver, store)?;
-    let server = superstep_server::serve(&[&agent, &fanout, &tooly]);
+    let tooly = graphs::tooly(saver.clone(), store.clone())?;
+    let report = report::graph(saver, store)?;
+    let server = superstep_server::serve(&[&agent, &fanout, &tooly, &report]);
     #[cfg(feature = "webhooks")]
     let server = server.allow_webhook_host("localhost");
     Ok(server.run(arguments).await)

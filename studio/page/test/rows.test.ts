@@ -26,10 +26,14 @@ test("only visible rows are read, with some around them", async () => {
   assert.equal(rows.at(0), 9_999);
   assert.equal(rows.at(5_010), 4_989);
   assert.equal(rows.at(3_000), null);
-  assert.deepEqual(requests, ["0+100", "4980+70"]);
-  rows.want(5_001, 5_031);
+  assert.deepEqual(requests, ["0+100", "4970+90"]);
+  rows.want(5_020, 5_040);
   await settled();
   assert.equal(requests.length, 2);
+  // Before the last row that was read is visible, more are read.
+  rows.want(5_030, 5_055);
+  await settled();
+  assert.deepEqual(requests.slice(2), ["5060+25"]);
 });
 
 test("rows keep their place when new ones come on top", async () => {

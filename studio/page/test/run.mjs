@@ -31,7 +31,8 @@ try {
   });
   const files = names.map((name) => join(to, name.replace(/\.ts$/, ".mjs")));
   // A test that hangs ends, too.
-  const limits = needsProgram ? ["--test-concurrency=1", "--test-timeout=3600000"] : ["--test-timeout=60000"];
+  const minutes = { browser: 10, agreement: 120 }[process.argv[3]] ?? 1;
+  const limits = [`--test-timeout=${minutes * 60_000}`, ...(needsProgram ? ["--test-concurrency=1"] : [])];
   const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...limits, ...files], {
     stdio: "inherit",
     env: { ...process.env, STUDIO_FILES: join(here, "files") },

@@ -4,7 +4,7 @@
 // example `random_files` of superstep-server, if it is elsewhere.
 
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
+import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 export const program = process.env["SUPERSTEP"] ?? "";
@@ -70,10 +71,19 @@ export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..")
 const RANDOM_FILES = process.env["RANDOM_FILES"] ?? join(EXAMPLES, "examples/random_files");
 
 /** Writes the files `SEED.db` of so many random runs into a folder that is removed after the test. */
-export async function randomFiles(t: TestContext, count: number, firstSeed: number): Promise<string> {
+export function randomFiles(t: TestContext, count: number, firstSeed: number): Promise<string> {
+  return generated(t, String(count), String(firstSeed));
+}
+
+/** Writes the file `large.db`, of a long run in a large graph. */
+export function largeFile(t: TestContext): Promise<string> {
+  return generated(t, "large");
+}
+
+async function generated(t: TestContext, ...given: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "studio-"));
   afterwards(t, () => rm(folder, { recursive: true, force: true }));
-  await run(RANDOM_FILES, [folder, String(count), String(firstSeed)]);
+  await run(RANDOM_FILES, [folder, ...given]);
   return folder;
 }
 
@@ -82,8 +92,19 @@ export function programOf(t: TestContext, name: string, folder: string, ...optio
   return served(t, join(EXAMPLES, name), [...options, "debug", "studio", "--port", "0"], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
 }
 
+/** Starts the studio of the example `twins` of superstep-server, whose graphs ask, fail and take long. */
+export async function twinsOf(t: TestContext, folder: string): Promise<Server> {
+  const child = spawn(join(EXAMPLES, "examples/twins"), ["--file", join(folder, "twins.db"), "--port", "0", "--studio"], { stdio: ["ignore", "pipe", "inherit"] });
+  return printed(t, child, (line) => /^The studio is at (.*)$/.exec(line)?.[1] ?? null);
+}
+
 async function served(t: TestContext, command: string, given: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv }): Promise<Server> {
   const child = spawn(command, [...given, "--no-open", "--json"], { ...options, stdio: ["ignore", "pipe", "inherit"] });
+  return printed(t, child, (line) => String(JSON.parse(line).address));
+}
+
+/** Returns the server whose address is in a line that a program prints. */
+async function printed(t: TestContext, child: ChildProcessByStdio<null, Readable, null>, addressOf: (line: string) => string | null): Promise<Server> {
   const ended = once(child, "exit");
   const stop = async () => {
     child.kill("SIGKILL");
@@ -91,8 +112,8 @@ async function served(t: TestContext, command: string, given: readonly string[],
   };
   afterwards(t, stop);
   for await (const line of createInterface({ input: child.stdout })) {
-    const { address } = JSON.parse(line);
-    return { address, origin: new URL(address).origin, stop };
+    const address = addressOf(line);
+    if (address !== null) return { address, origin: new URL(address).origin, stop };
   }
-  throw new Error(`${command} ${given.join(" ")} ended before it was ready`);
+  throw new Error(`${child.spawnargs.join(" ")} ended before it was ready`);
 }

@@ -46,7 +46,7 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
     case "newer":
     case "branchLeft":
     case "branchRight":
-      return move(studio, action);
+      return void move(studio, action);
     case "latest":
       return studio.select(null, "replace");
     case "oldest":
@@ -117,7 +117,9 @@ export function selectAt(studio: Studio, position: number): void {
   });
 }
 
-function move(studio: Studio, direction: Move): void {
+async function move(studio: Studio, direction: Move): Promise<void> {
+  // Keys may be faster than the rows.
+  if (studio.selectedPosition.peek() === null) await studio.findSelected();
   const rows = studio.timeline.peek();
   const position = studio.selectedPosition.peek();
   if (rows === null || position === null) return;

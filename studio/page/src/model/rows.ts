@@ -22,7 +22,9 @@ interface Slot<T> {
   readonly read: number;
 }
 
-/** Rows beyond the visible ones that are read with them. */
+/** Rows beyond the visible ones that are read before they are visible. */
+const NEAR = 10;
+/** Rows beyond those that are read with them. */
 const MARGIN = 20;
 /** The most rows of one request. */
 const LONGEST = 100;
@@ -119,7 +121,7 @@ export class Rows<T> {
   /** Returns the first run of visible rows to read: its position and its length. */
   private gap(): readonly [number, number] | null {
     const total = this.total.peek();
-    const [first, last] = this.wanted;
+    const [first, last] = [this.wanted[0] - NEAR, this.wanted[1] + NEAR];
     if (total === null) return [Math.max(0, first - MARGIN), LONGEST];
     const isCurrent = (position: number) => this.slots.get(this.number(position))?.read === this.refreshes;
     const end = Math.min(total, last);

@@ -206,11 +206,8 @@ export class Studio {
       const begun = performance.now();
       const before = this.timeline.peek();
       const total = before?.total.peek() ?? null;
-      await Promise.all([
-        this.documents.refresh(),
-        this.threads.peek().refresh(),
-        this.timeline.peek()?.refresh(),
-      ]);
+      // A browser sends a few requests at once, so the order counts.
+      await Promise.all([this.timeline.peek()?.refresh(), this.documents.refresh(), this.threads.peek().refresh()]);
       this.announceGrowth(before, total);
       const [shortest, longest] = PAUSES_MS;
       const pause = Math.min(Math.max(PAUSE_FACTOR * (performance.now() - begun), shortest), longest);

@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { copyFile, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { test } from "node:test";
-import { fileOf, serverOf, superstep } from "../served";
+import { once } from "node:events";
+import { type AddressInfo, type Socket, connect, createServer } from "node:net";
+import { type TestContext, test } from "node:test";
+import { type Server, afterwards, fileOf, serverOf, superstep } from "../served";
 import { SCREENS } from "./screens";
 import { Tab, flood } from "./studio";
 
@@ -77,12 +79,81 @@ test("a connection that breaks is told, and comes back at the same place", async
   await superstep("name", file, "visit@6", "meanwhile");
   await tab.press("d", "s");
   await tab.sees("heading", "Step 6 · write");
+  // It tries by itself, too, and may be faster than the key.
+  await tab.page.getByRole("button", { name: "Try now" }).focus();
   await tab.page.context().setOffline(false);
-  await tab.page.getByRole("button", { name: "Try now" }).click();
+  await tab.press("Enter");
   await tab.sees("option", /^Step 6\s*: .*named meanwhile /);
   await bar.waitFor({ state: "detached" });
   await tab.sees("heading", "Step 6 · write");
   assert.match(tab.page.url(), /pane=|\/c\//);
+  tab.check();
+});
+
+/** Passes connections on to a server, until it breaks them all. */
+async function proxyOf(t: TestContext, server: Server) {
+  const sockets = new Set<Socket>();
+  const listening = createServer((socket) => {
+    const other = connect(Number(new URL(server.origin).port), "127.0.0.1");
+    for (const [from, to] of [[socket, other], [other, socket]] as const) {
+      sockets.add(from);
+      from.on("error", () => to.destroy());
+      from.on("close", () => to.destroy());
+      from.pipe(to);
+    }
+  });
+  const listen = async (port: number) => {
+    listening.listen(port, "127.0.0.1");
+    await once(listening, "listening");
+  };
+  const cut = async () => {
+    const closed = new Promise((resolve) => listening.close(resolve));
+    sockets.forEach((socket) => socket.destroy());
+    await closed;
+  };
+  await listen(0);
+  afterwards(t, async () => void (listening.listening && (await cut())));
+  const { port } = listening.address() as AddressInfo;
+  const [origin, address] = [server.origin, server.address].map((url) => url.replace(/:\d+/, `:${port}`));
+  return { server: { ...server, origin: origin ?? "", address: address ?? "" }, cut, mend: () => listen(port) };
+}
+
+test("after a broken connection nothing is lost or repeated, and the page is at the same place", async (t) => {
+  const file = await fileOf(t, "visit");
+  const { server, cut, mend } = await proxyOf(t, await serverOf(t, file));
+  const tab = await Tab.open(t, server, "#/t/visit/c/visit@6?pane=bisect", { viewport: { width: 1440, height: 500 } });
+  await tab.sees("heading", "Step 6 · write");
+  await tab.press("x");
+  await tab.focused("Path in the state");
+  await tab.type("answer");
+  const list = tab.page.getByRole("listbox").locator("..");
+  /** The steps that are in view, each with its distance from the top. */
+  const places = () =>
+    list.evaluate((element) => {
+      const top = element.getBoundingClientRect().top;
+      const rows = [...element.querySelectorAll("[role=option]")].map((row) => [/Step (-?\d+)/.exec(row.textContent ?? "")?.[1], Math.round(row.getBoundingClientRect().top - top)] as const);
+      return rows.filter(([, at]) => at >= 0 && at < element.clientHeight);
+    });
+  await tab.settled();
+  const before = await places();
+  assert.ok(before.length > 3, JSON.stringify(before));
+  await cut();
+  const bar = await tab.sees("alert", "");
+  assert.match(await bar.innerText(), /^The program has not answered since /);
+  for (const score of [1, 2, 3]) await superstep("edit", file, "visit", "--set", `score=${score}`);
+  await tab.type(".x");
+  await mend();
+  await bar.waitFor({ state: "detached" });
+  await tab.reads(/26 checkpoints/);
+  await tab.settled();
+  assert.deepEqual(await places(), before);
+  assert.equal(await tab.focus(), "Path in the state");
+  assert.equal(await tab.page.getByRole("textbox", { name: "Path in the state" }).inputValue(), "answer.x");
+  await tab.sees("heading", "Step 6 · write");
+  await list.evaluate((element) => element.scrollTo(0, 0));
+  await tab.sees("option", /^Step 24\s*: Edit ; latest of visit/);
+  const steps = (await places()).map(([step]) => Number(step));
+  assert.deepEqual(steps, steps.map((_, at) => 24 - at), "each step is there once");
   tab.check();
 });
 
