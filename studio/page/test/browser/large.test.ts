@@ -1,5 +1,5 @@
 // A thread of 10,000 checkpoints in a graph of 1,000 nodes: few elements, quick moves, a flat heap. The figures are
-// printed. The limit of a median is three times the budget, so that a busy machine does not fail.
+// printed. The limit of a median is five times the budget: the machine may be busy, and the server a debug build.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ function measured(t: TestContext, what: keyof typeof BUDGETS, times: readonly nu
   const sorted = [...times].sort((a, b) => a - b);
   const [middle, p95] = [0.5, 0.95].map((part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0);
   t.diagnostic(`${what}: median ${middle?.toFixed()} ms, p95 ${p95?.toFixed()} ms, budget ${BUDGETS[what]} ms`);
-  assert.ok((middle ?? Infinity) <= 3 * BUDGETS[what], `${what} takes ${middle} ms`);
+  assert.ok((middle ?? Infinity) <= 5 * BUDGETS[what], `${what} takes ${middle} ms`);
 }
 
 /** Runs in the page before its code: notes when the first row of the timeline is drawn. */
