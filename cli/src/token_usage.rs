@@ -35,19 +35,37 @@ fn is_zero(count: &u64) -> bool {
 
 /// The members of a model call's outcome that are read.
 #[derive(Deserialize)]
-struct ModelCall {
-    model: Option<String>,
-    usage: Usage,
-    #[serde(default)]
-    elapsed_ms: u64,
+pub(super) struct ModelCall {
+    pub(super) model: Option<String>,
+    pub(super) usage: Tokens,
+    pub(super) elapsed_ms: Option<u64>,
+    pub(super) first_token_ms: Option<u64>,
+}
+
+/// The tokens of a model call. The last two are parts of the input.
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) cache_read_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+impl ModelCall {
+    /// Returns the cost; `None` if the price is unknown.
+    pub(super) fn cost(&self, prices: &Prices) -> Option<Cost> {
+        let price = prices.of(self.model.as_deref()?)?;
+        let Tokens { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = self.usage;
+        let usage = Usage {
+            cache_read_tokens: cache_read_tokens.unwrap_or(0),
+            cache_write_tokens: cache_write_tokens.unwrap_or(0),
+            ..Usage::of(input_tokens, output_tokens)
+        };
+        Some(Cost(price.micro_usd(&usage)))
+    }
 }
 
 impl Cost {
-    /// Returns the cost of a model call; `None` if the price is unknown.
-    pub(super) fn of(model: Option<&str>, usage: &Usage, prices: &Prices) -> Option<Self> {
-        Some(Self(prices.of(model?)?.micro_usd(usage)))
-    }
-
     fn plus(self, more: Self) -> Self {
         Self(self.0.saturating_add(more.0))
     }
@@ -78,13 +96,13 @@ impl TokenUsage {
             Some(EffectOutcome::Ok(value)) => value.decode::<ModelCall>().ok(),
             _ => None,
         });
-        Self::sum(outcomes.map(|ModelCall { model, usage, elapsed_ms }| Self {
+        Self::sum(outcomes.map(|call| Self {
             model_calls: 1,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            elapsed_ms,
-            cost: Cost::of(model.as_deref(), &usage, prices),
+            input_tokens: call.usage.input_tokens,
+            output_tokens: call.usage.output_tokens,
+            cache_read_tokens: call.usage.cache_read_tokens.unwrap_or(0),
+            elapsed_ms: call.elapsed_ms.unwrap_or(0),
+            cost: call.cost(prices),
         }))
     }
 

@@ -176,7 +176,7 @@ async fn called(folder: &TempDir) -> String {
     let mut g = StateGraph::<Note>::new("note");
     let write = g.node("write", async |fx: Effects| {
         let usage =
-            serde_json::json!({ "input_tokens": 1_000, "output_tokens": 200, "cache_read_tokens": 400 });
+            serde_json::json!({ "input_tokens": 1_000, "output_tokens": 200, "cache_read_tokens": 400, "cache_write_tokens": null });
         let reply = serde_json::json!({ "model": "quill-20260101", "usage": usage });
         fx.run("model", || async { Ok::<_, Error>(reply) }).await?;
         Ok::<_, Error>(Note::update().text("Rust"))

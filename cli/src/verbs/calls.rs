@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use superstep_core::checkpoint::{At, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
-use superstep_nodes::model::Usage;
 
 use crate::failure::Failure;
 use crate::file::FileArgument;
@@ -16,7 +15,7 @@ use crate::page::{DIM, NAME, Page, plain, span};
 use crate::redaction::Redaction;
 use crate::screen::Answer;
 use crate::source::Source;
-use crate::token_usage::{Cost, TokenUsage};
+use crate::token_usage::{Cost, ModelCall, TokenUsage};
 
 /// List the model calls that led to a checkpoint: model, tokens, duration and response
 ///
@@ -76,15 +75,6 @@ struct Call {
     response: Value,
 }
 
-/// The members of an outcome that are read.
-#[derive(Deserialize)]
-struct Recorded {
-    model: Option<String>,
-    usage: Usage,
-    elapsed_ms: Option<u64>,
-    first_token_ms: Option<u64>,
-}
-
 impl Calls {
     pub(crate) fn answer(&self) -> Result<ModelCalls, Failure> {
         let source = Source::open(&self.file)?;
@@ -136,11 +126,9 @@ fn calls_on(
         let Effect { node, name, key, ok: Some(response), .. } = Effect::of(&effect, &nodes)? else {
             continue;
         };
-        let Ok(Recorded { model, usage, elapsed_ms, first_token_ms }) = Recorded::deserialize(&response)
-        else {
-            continue;
-        };
-        let cost = Cost::of(model.as_deref(), &usage, &source.prices);
+        let Ok(call) = ModelCall::deserialize(&response) else { continue };
+        let cost = call.cost(&source.prices);
+        let ModelCall { model, usage, elapsed_ms, first_token_ms } = call;
         calls.push(Call {
             thread: thread.clone(),
             subgraph: source.name_below(thread),
@@ -151,7 +139,7 @@ fn calls_on(
             model,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
-            cache_read_tokens: Some(usage.cache_read_tokens).filter(|cached| *cached > 0),
+            cache_read_tokens: usage.cache_read_tokens,
             elapsed_ms,
             cost,
             first_token_ms,
