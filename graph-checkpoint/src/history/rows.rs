@@ -1,6 +1,7 @@
 //! The rows of threads and checkpoints. Checksums are checked when a row is read.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use rusqlite::{OptionalExtension, Row, params};
@@ -146,7 +147,7 @@ pub(crate) struct Changed<'r> {
 }
 
 /// Returns the number that a row has for a source.
-pub(crate) fn source_code(source: Source) -> i64 {
+pub(crate) fn source_code(source: Source) -> i16 {
     match source {
         Source::Input => 0,
         Source::Loop => 1,
@@ -156,6 +157,18 @@ pub(crate) fn source_code(source: Source) -> i64 {
     }
 }
 
+/// Returns the source that has this number in a row.
+pub(crate) fn source_of(place: impl Display, code: i64) -> Result<Source, StoreError> {
+    Ok(match code {
+        0 => Source::Input,
+        1 => Source::Loop,
+        2 => Source::Update,
+        3 => Source::Fork,
+        4 => Source::Pruned,
+        other => return Err(corrupt(place, format_args!("it has the unknown source {other}"))),
+    })
+}
+
 impl CheckpointRow {
     /// Returns the ids and numbers of the row, except its parent.
     pub(crate) fn identity(&self) -> ([u8; 48], [u8; 32]) {
@@ -163,7 +176,7 @@ impl CheckpointRow {
         ids[..16].copy_from_slice(self.id.0.as_bytes());
         ids[16..].copy_from_slice(self.run.0.as_bytes());
         let numbers =
-            [self.seq, self.thread, self.step, source_code(self.source), self.schema, self.topology];
+            [self.seq, self.thread, self.step, source_code(self.source).into(), self.schema, self.topology];
         let mut bytes = [0; 48];
         for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
@@ -280,14 +293,7 @@ impl CheckpointRow {
             thread: row.get(3).map_err(sqlite)?,
             run: RunId(uuid(row, 4)?),
             step: row.get(5).map_err(sqlite)?,
-            source: match row.get(6).map_err(sqlite)? {
-                0 => Source::Input,
-                1 => Source::Loop,
-                2 => Source::Update,
-                3 => Source::Fork,
-                4 => Source::Pruned,
-                other => return Err(corrupt(place, format_args!("it has the unknown source {other}"))),
-            },
+            source: source_of(place, row.get(6).map_err(sqlite)?)?,
             schema: row.get(7).map_err(sqlite)?,
             topology: row.get(8).map_err(sqlite)?,
         })

@@ -13,10 +13,11 @@ use tokio_postgres::types::Type;
 use super::call::Call;
 use super::database::Repeat;
 use super::error::{About, Fault, PostgresError};
-use super::parts::{Inline, Part, Reading, Schemas, source_code};
+use super::parts::{Inline, Part, Reading, Schemas};
 use super::session::{Known, Session};
 use super::work::{Onto, digits, write};
 use crate::history::encode::Encoder;
+use crate::history::rows::source_code;
 use crate::limited::{too_large, undecoded};
 use crate::pending::key::encode;
 

@@ -16,6 +16,7 @@ use super::error::PostgresError;
 use crate::error::corrupt;
 use crate::history::decode::{self, Outlines, StoredOp};
 use crate::history::manifest::Bodies;
+use crate::history::rows::source_of;
 use crate::limited::{too_large, undecoded};
 use crate::pending::results::Pending;
 
@@ -192,7 +193,7 @@ impl Line {
             owner: part.int(2)?,
             run: RunId(part.uuid(3)?),
             step: part.int(3)?,
-            source: source_of(part.int(4)?)?,
+            source: source_of("a checkpoint", part.int(4)?)?,
             state: Fingerprint::from_bytes(part.id(4)?),
             graph: Fingerprint::from_bytes(part.id(5)?),
             manifest: limited(limits, "a checkpoint", part.text(0)?)?.to_owned(),
@@ -232,28 +233,6 @@ impl Line {
             metadata: decoded.metadata,
         })
     }
-}
-
-/// Returns the number of a source in a row.
-pub(crate) fn source_code(source: Source) -> i16 {
-    match source {
-        Source::Input => 0,
-        Source::Loop => 1,
-        Source::Update => 2,
-        Source::Fork => 3,
-        Source::Pruned => 4,
-    }
-}
-
-fn source_of(code: i64) -> Result<Source, StoreError> {
-    Ok(match code {
-        0 => Source::Input,
-        1 => Source::Loop,
-        2 => Source::Update,
-        3 => Source::Fork,
-        4 => Source::Pruned,
-        other => return Err(corrupt("a checkpoint", format_args!("it has the unknown source {other}"))),
-    })
 }
 
 /// The parts of one checkpoint, as they are read.

@@ -9,8 +9,7 @@ DECLARE
     p record;
     _held record;
 BEGIN
-    PERFORM @.hold(_fence, _leased);
-    SELECT * INTO p FROM @.place(_name, _base);
+    SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     IF p.seq IS NULL THEN
         RETURN NULL;
     END IF;
@@ -33,8 +32,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     p record;
 BEGIN
-    PERFORM @.hold(_fence, _leased);
-    SELECT * INTO p FROM @.place(_name, _base);
+    SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     IF p.seq IS NOT NULL THEN
         INSERT INTO @.pending AS h (thread, base, task, text) VALUES (p.thread, p.seq, _task, _text)
         ON CONFLICT (thread, base, task) DO UPDATE SET text = excluded.text WHERE h.recorded IS NULL;
@@ -48,8 +46,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     p record;
 BEGIN
-    PERFORM @.hold(_fence, _leased);
-    SELECT * INTO p FROM @.place(_name, _base);
+    SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     IF p.seq IS NULL THEN
         RAISE EXCEPTION 'superseded' USING ERRCODE = 'SS004';
     END IF;
@@ -124,8 +121,7 @@ DECLARE
     p record;
     _e record;
 BEGIN
-    PERFORM @.hold(_fence, _leased);
-    SELECT * INTO p FROM @.place(_name, _base);
+    SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     is_current := p.seq IS NOT NULL;
     IF NOT is_current THEN
         RETURN;
@@ -156,8 +152,7 @@ DECLARE
     p record;
     _e record;
 BEGIN
-    PERFORM @.hold(_fence, _leased);
-    SELECT * INTO p FROM @.place(_name, _base);
+    SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     IF p.seq IS NULL THEN
         RETURN true;
     END IF;

@@ -20,11 +20,12 @@ BEGIN
 END $$;
 
 -- Returns the row of a thread and the position of its head, if that is still `_base`; no position if it is not.
-CREATE FUNCTION @.place(_name bytea, _base uuid, OUT thread bigint, OUT seq bigint)
+CREATE FUNCTION @.place(_fence bigint, _leased bytea, _name bytea, _base uuid, OUT thread bigint, OUT seq bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     _head bigint;
 BEGIN
+    PERFORM @.hold(_fence, _leased);
     SELECT t.id, t.head INTO thread, _head FROM @.thread t WHERE sha256(t.name) = sha256(_name) FOR SHARE;
     IF NOT FOUND THEN
         RETURN;

@@ -97,7 +97,7 @@ fn members(connection: &Connection, thread: &ThreadRow) -> Result<Vec<Member>, S
         let first = parent.and_then(|parent| firsts.get(&parent).copied()).unwrap_or(seq);
         firsts.insert(seq, first);
         if !of_subgraphs.contains(&row.get(2).map_err(sqlite)?) {
-            let is_pruned = row.get::<_, i64>(3).map_err(sqlite)? == source_code(Source::Pruned);
+            let is_pruned = row.get::<_, i16>(3).map_err(sqlite)? == source_code(Source::Pruned);
             places.push((Member { seq, is_pruned }, first));
         }
     }
