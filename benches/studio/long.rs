@@ -1,68 +1,26 @@
 //! The studio on a thread of 10,000 checkpoints.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use superstep::checkpoint::{Durability, SqliteSaver};
-use superstep::prelude::*;
+use superstep::checkpoint::Durability;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::report::{Figure, round};
 use crate::shown::{Studio, wait_for};
+use crate::walk::{STEPS, finish, walking, write};
 use crate::{ms_since, p95};
-
-/// The supersteps of the thread. Its input and its start are checkpoints, too.
-const STEPS: u64 = 9_998;
 
 /// The time in which the writer's steps are counted.
 const WRITES: Duration = Duration::from_secs(1);
 
 /// The pause of the page after a refresh: ten times as long as the refresh, within these limits.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(350)];
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Walk {
-    #[reducer(Append)]
-    steps: Vec<String>,
-    count: u64,
-    goal: u64,
-}
-
-#[derive(Route, Serialize, Deserialize)]
-enum Next {
-    On,
-    Done,
-}
-
-async fn walk(walk: Snapshot<Walk>) -> (Update<Walk>, Next) {
-    let next = if walk.count + 1 < walk.goal { Next::On } else { Next::Done };
-    (Walk::update().steps([format!("step {}", walk.count)]).count(walk.count + 1), next)
-}
-
-/// A graph that walks on until it has reached its goal.
-async fn walking(path: &Path, durability: Durability) -> Graph<Walk> {
-    let mut g = StateGraph::<Walk>::new("walk");
-    let walk = g.node("walk", walk);
-    g.edge(START, walk);
-    g.route(walk, move |next| match next {
-        Next::On => to(walk),
-        Next::Done => END,
-    });
-    let saver = SqliteSaver::options().durability(durability).open(path).await.expect("the file opens");
-    g.compile().expect("a loop is a sound graph").recursion_limit(STEPS + 1).checkpointer(saver)
-}
-
-/// Runs so many steps.
-async fn finish(thread: &Thread<Walk>, steps: u64) {
-    let run = thread.run(Walk::update().count(0).goal(steps)).await.expect("the steps run");
-    assert_eq!(run.state.count, steps);
-}
 
 fn runtime() -> Runtime {
     Runtime::new().expect("a runtime starts")
@@ -72,10 +30,7 @@ fn runtime() -> Runtime {
 fn written() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("long.db");
-    runtime().block_on(async {
-        let graph = walking(&path, Durability::Process).await;
-        finish(&graph.thread("long"), STEPS).await;
-    });
+    runtime().block_on(write(&path));
     (folder, path)
 }
 

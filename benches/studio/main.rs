@@ -13,6 +13,8 @@ mod long;
 #[path = "../workloads/report.rs"]
 mod report;
 mod shown;
+#[path = "../workloads/walk.rs"]
+mod walk;
 
 use report::{Figure, Output};
 

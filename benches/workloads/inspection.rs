@@ -4,53 +4,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use superstep::checkpoint::{Durability, SqliteSaver};
 use superstep::cli::{Exit, Look, Screen, run};
-use superstep::prelude::*;
 use tempfile::TempDir;
 
 use crate::engine::on_worker;
 use crate::report::{Figure, median, round};
-
-/// The supersteps of the thread. Its input and its start are checkpoints, too.
-const STEPS: u64 = 9_998;
+use crate::walk::write;
 
 const ROUNDS: usize = 9;
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Walk {
-    #[reducer(Append)]
-    steps: Vec<String>,
-    count: u64,
-}
-
-#[derive(Route, Serialize, Deserialize)]
-enum Next {
-    On,
-    Done,
-}
-
-async fn walk(walk: Snapshot<Walk>) -> (Update<Walk>, Next) {
-    let next = if walk.count + 1 < STEPS { Next::On } else { Next::Done };
-    (Walk::update().steps([format!("step {}", walk.count)]).count(walk.count + 1), next)
-}
-
-async fn write(path: &Path) {
-    let mut g = StateGraph::<Walk>::new("walk");
-    let walk = g.node("walk", walk);
-    g.edge(START, walk);
-    g.route(walk, move |next| match next {
-        Next::On => to(walk),
-        Next::Done => END,
-    });
-    let saver = SqliteSaver::options().durability(Durability::Process).open(path).await;
-    let graph = g.compile().expect("a loop is a sound graph").recursion_limit(STEPS + 1);
-    let graph = graph.checkpointer(saver.expect("a new file opens"));
-    let last = graph.thread("long").run(Walk::update()).await.expect("the loop runs");
-    assert_eq!(last.state.count, STEPS);
-}
 
 /// Returns the time that a verb takes, in milliseconds.
 fn timed(path: &Path, words: &[&str]) -> f64 {

@@ -39,6 +39,7 @@ mod start;
 mod storage;
 mod threads;
 mod turns;
+mod walk;
 
 use std::path::Path;
 
