@@ -175,7 +175,7 @@ pub(crate) fn random(rng: &mut Rng, seed: u64) -> Result<Graph<Sheet>, BuildErro
     if rng.bool() {
         g.edge(START, plain[1]);
     }
-    // An earlier node leads to each, and whoever leads to no later one leads to the one that turns.
+    // An earlier node leads to each, and a node that leads to no later one leads to the one that turns.
     let mut leads = vec![false; plain.len()];
     for at in 1..plain.len() {
         let earlier = rng.usize(..at);

@@ -26,6 +26,8 @@ mod upkeep;
 #[cfg(feature = "webhooks")]
 mod webhooks;
 
+#[cfg(feature = "studio")]
+pub(crate) use runs::BUSY;
 pub(crate) use streams::{Resume, ThreadMode};
 
 use std::collections::HashSet;

@@ -28,7 +28,8 @@ const TEMPORARY: f64 = 0.5;
 /// The number of checkpoints of later runs that are looked at for the state with which a run ended.
 const LATER: usize = 64;
 
-const BUSY: &str =
+/// The error of a run that is refused because another one is working on its thread.
+pub(crate) const BUSY: &str =
     "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
 
 const MISSING: &str = "Thread or assistant not found.";

@@ -1,4 +1,4 @@
-//! Watches a file for changes, while anybody listens.
+//! Watches a file for changes, while a client listens.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) struct Watcher {
 struct Eye {
     file: FileWatcher,
     seen: Sender<Seen>,
-    /// Tells that somebody listens.
+    /// Tells that a client listens.
     opened: Notify,
 }
 
@@ -60,7 +60,7 @@ impl Drop for Watcher {
     }
 }
 
-/// Looks while anybody listens.
+/// Looks while a client listens.
 async fn watch(eye: Arc<Eye>) {
     let mut interval = interval(PERIOD);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -16,6 +16,7 @@ use superstep_core::run::RunError;
 
 use crate::guard;
 use crate::scope::Scope;
+use crate::service::BUSY;
 use crate::wire::Failure;
 use crate::wire::members::Members;
 use crate::wire::request::RunCreate;
@@ -25,7 +26,7 @@ use super::{Program, Studio, read};
 
 type Reply = Result<Response, Refused>;
 
-/// The number of steps in which the answer of somebody else is looked for.
+/// The number of steps in which the answer of another client is looked for.
 const RECENT: &str = "-n=64";
 
 async fn body_of(studio: &Studio, headers: &HeaderMap, body: Body) -> Result<Value, Refused> {
@@ -304,7 +305,7 @@ async fn accepted(program: &Program, thread: &str, mut run: Value) -> Reply {
     run["multitask_strategy"] = json!("reject");
     let created = program.service.create_run(&Scope::default(), Some(thread), RunCreate::read(&run)?).await;
     let RunRow { id, .. } = created.map_err(|failure| {
-        let is_busy = failure.detail.starts_with("Thread is already running");
+        let is_busy = failure.detail == BUSY;
         let refused = Refused::from(failure);
         match is_busy {
             true => refused.told(409, || {
