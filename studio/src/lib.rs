@@ -19,32 +19,16 @@ pub struct Asset {
 
 /// All files of the page, beginning with the one to open.
 pub const ASSETS: [Asset; 5] = [
-    Asset {
-        name: "index.html",
-        content_type: "text/html; charset=utf-8",
-        bytes: include_bytes!("../dist/index.html"),
-    },
-    Asset {
-        name: "studio.js",
-        content_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("../dist/studio.js"),
-    },
-    Asset {
-        name: "shared.js",
-        content_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("../dist/shared.js"),
-    },
-    Asset {
-        name: "studio.css",
-        content_type: "text/css; charset=utf-8",
-        bytes: include_bytes!("../dist/studio.css"),
-    },
-    Asset {
-        name: "later.js",
-        content_type: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("../dist/later.js"),
-    },
+    Asset::new("index.html", HTML, include_bytes!("../dist/index.html")),
+    Asset::new("studio.js", SCRIPT, include_bytes!("../dist/studio.js")),
+    Asset::new("shared.js", SCRIPT, include_bytes!("../dist/shared.js")),
+    Asset::new("studio.css", STYLE, include_bytes!("../dist/studio.css")),
+    Asset::new("later.js", SCRIPT, include_bytes!("../dist/later.js")),
 ];
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
 
 /// The licences of the libraries that the page contains.
 pub const LICENCES: &str = include_str!("../dist/licences.txt");
@@ -53,6 +37,10 @@ pub const LICENCES: &str = include_str!("../dist/licences.txt");
 const DIGESTS: &str = include_str!("../dist/SHA256SUMS");
 
 impl Asset {
+    const fn new(name: &'static str, content_type: &'static str, bytes: &'static [u8]) -> Self {
+        Self { name, content_type, bytes }
+    }
+
     /// Returns the file with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {

@@ -3,12 +3,13 @@ import { test } from "node:test";
 import { aligned, figures, firstDivergence } from "../src/model/alignment";
 import type { Line } from "../src/wire/documents";
 import { Dice } from "./dice";
+import { ROW } from "./row";
 
 let lines = 0;
 
 const step = (ran: string, more: Partial<Line> = {}): Line => {
   lines += 1;
-  return { id: `${lines}`, thread: "t", step: lines, source: "loop", at: "", run: "", ran: [ran], next: [], changed: [ran], ...more };
+  return { ...ROW, id: `${lines}`, step: lines, ran: [ran], changed: [ran], ...more };
 };
 
 const drawn = (a: readonly Line[], b: readonly Line[]) => aligned(a, b).map((row) => `${row.a?.ran[0] ?? "-"}${row.isSame ? "=" : "|"}${row.b?.ran[0] ?? "-"}`);

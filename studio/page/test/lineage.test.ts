@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { authorWords, chainOf, viaWords } from "../src/model/lineage";
 import { promptOf, earlierCalls } from "../src/model/usage";
 import type { Row, Why } from "../src/wire/documents";
+import { ROW } from "./row";
 
 const why: Why = {
   steps: [
@@ -82,15 +83,8 @@ test("the prompt of a call is the recorded one, or the state before the call", (
 test("the call before is on the same branch", () => {
   const used = { model_calls: 1, input_tokens: 1, output_tokens: 1, elapsed_ms: 1 };
   const row = (id: string, parent?: string, calls = false): Row => ({
+    ...ROW,
     id,
-    thread: "t",
-    step: 0,
-    source: "loop",
-    at: "",
-    run: "",
-    ran: [],
-    next: [],
-    changed: [],
     ...(parent !== undefined && { parent }),
     ...(calls && { used }),
   });

@@ -2,18 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { moved } from "../src/model/moves";
 import type { Row } from "../src/wire/documents";
+import { ROW } from "./row";
 
 const row = (id: string, parent: string | null, lane: number): Row => ({
+  ...ROW,
   id,
   ...(parent !== null && { parent }),
-  thread: "t",
-  step: 0,
-  source: "loop",
-  at: "",
-  run: "",
-  ran: [],
-  next: [],
-  changed: [],
   lane,
 });
 

@@ -5,6 +5,7 @@ import { arrows } from "../src/model/topology";
 import type { Row } from "../src/wire/documents";
 import { graph } from "../src/wire/graph";
 import { parse } from "../src/wire/json";
+import { ROW } from "./row";
 
 const DOCUMENT = `{"name": "essay", "nodes": [
   {"name": "__start__", "defer": false, "edges": ["plan"], "decisions": []},
@@ -39,16 +40,11 @@ test("edges come in the order of the drawing, with their conditions", () => {
 });
 
 const row = (id: string, parent: string | null, ran: string[], next: string[]): Row => ({
+  ...ROW,
   id,
   ...(parent !== null && { parent }),
-  thread: "t",
-  step: 0,
-  source: "loop",
-  at: "",
-  run: "",
   ran,
   next,
-  changed: [],
   took_ms: 10,
 });
 

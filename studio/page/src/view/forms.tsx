@@ -107,6 +107,14 @@ export function Check({ checked, onChecked, children }: { readonly checked: bool
   );
 }
 
+/** Handles the submission of a form here, without leaving the page. */
+export function submitted(run: () => void): (event: Event) => void {
+  return (event) => {
+    event.preventDefault();
+    run();
+  };
+}
+
 /** Submits a form with Ctrl and Enter from a field in which Enter begins a line. */
 export function submitByKey(event: TargetedKeyboardEvent<HTMLFormElement>): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;

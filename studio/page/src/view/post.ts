@@ -13,7 +13,7 @@ export interface Sending {
 const IDLE: Sending = { isSent: false, failure: null };
 
 /** Returns the state of the latest request, and a function that sends one; the result is `null` if it failed. */
-export function usePost(): Sending & { send<T>(post: Post<T>): Promise<T | null>; forget(): void } {
+export function usePost(): Sending & { send<T>(post: Post<T>): Promise<T | null> } {
   const { client } = useStudio();
   const [state, setState] = useState(IDLE);
   const isSent = useRef(false);
@@ -40,16 +40,5 @@ export function usePost(): Sending & { send<T>(post: Post<T>): Promise<T | null>
       put({ isSent: false, failure: result.ok ? null : result.failure });
       return result.ok ? result.value : null;
     },
-    forget: () => put(IDLE),
   };
-}
-
-/** Returns a value once it has stayed the same for a while. */
-export function useSettled<T>(value: T, name: string, ms: number): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms);
-    return () => clearTimeout(timer);
-  }, [name]);
-  return settled;
 }

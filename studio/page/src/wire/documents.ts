@@ -21,7 +21,6 @@ export type ErrorReport = Of<typeof errorReport>;
 
 /** A failed task of a superstep that was tried on top of a checkpoint. */
 export const failedTask = object({ node: text, error: errorReport }, { attempts: number });
-export type FailedTask = Of<typeof failedTask>;
 
 /** A checkpoint, in one line. */
 export const line = object(
@@ -78,7 +77,6 @@ export const session = object(
   { file: text, program: flag, graphs: list(text), version: text, format: json },
   { verbs: list(text) },
 );
-export type Session = Of<typeof session>;
 
 export const lease = object({ holder: text, until: text, over: flag, fence: number });
 export type Lease = Of<typeof lease>;
@@ -176,7 +174,6 @@ export const diff = object(
   { from: nullable(text), to: text, state: list(difference), effects: list(effect) },
   { from_names: list(text), to_names: list(text), used: usage },
 );
-export type Diff = Of<typeof diff>;
 
 export const author = object({ checkpoint: text, step: number, source, tasks: list(pair(number, text)) }, { item: json });
 export type Author = Of<typeof author>;
@@ -287,10 +284,8 @@ export const edited = object({
   pending: flag,
   next: list(text),
 });
-export type Edited = Of<typeof edited>;
 
 export const forked = object({ thread: text, checkpoint: text, from: text, branch: flag, step: number, next: list(text) });
-export type Forked = Of<typeof forked>;
 
 export const names = object({ thread: text, names: list(object({ name: text, id: text, step: number, at: text })) });
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { PANES } from "../../src/model/address";
 import { actions } from "../../src/model/keys";
 import { fileOf, serverOf, superstep } from "../served";
-import { Tab } from "./studio";
+import { Tab, typeMend, typeMonday } from "./studio";
 
 test("each key has a button that Tab reaches", async (t) => {
   const file = await fileOf(t, "visit", "article");
@@ -105,10 +105,7 @@ test("the story of the wrong answer, as docs/debugging.md tells it", async (t) =
     await tab.sees("heading", "Step 6 · write");
     await tab.press("f");
     await tab.sees("radio", "On a new thread");
-    await tab.tabTo("On a new branch of visit");
-    await tab.press("ArrowDown");
-    await tab.tabTo("Name of the new thread");
-    await tab.type("monday");
+    await typeMonday(tab);
     await tab.shell(`superstep fork ${file} visit@6 --name monday`);
     await tab.press("Escape");
     await tab.sees("link", "monday");
@@ -117,12 +114,7 @@ test("the story of the wrong answer, as docs/debugging.md tells it", async (t) =
     await tab.press("[");
     await tab.sees("heading", "Step 6 · write");
     await tab.press("e");
-    await tab.focused("Path");
-    await tab.type("keep");
-    await tab.tabTo("JSON");
-    await tab.press("Control+a");
-    await tab.type('["except Mondays"]');
-    await tab.reads("1 difference");
+    await typeMend(tab);
     await tab.shell(`superstep edit ${file} monday --set 'keep=["except Mondays"]'`);
     // The form stays on its step.
     await tab.sees("option", /^Step 7\s*: Edit ; latest of monday/);

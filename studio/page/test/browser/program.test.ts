@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileOf, programOf, superstep } from "../served";
 import { SCHEMES, accessible } from "./accessible";
-import { Tab } from "./studio";
+import { Tab, typeMend, typeMonday } from "./studio";
 
 /** Starts the example `opening_hours` on the thread `visit`; `--mended` gives it the evaluator without the bug. */
 async function museum(t: TestContext, ...options: readonly string[]) {
@@ -33,22 +33,14 @@ test("the run is repaired by keyboard alone, as docs/debugging.md does it with c
   const tab = await Tab.open(t, server, "#/t/visit/c/visit@6");
   await tab.sees("heading", "Step 6 · write");
   await tab.press("f");
-  await tab.tabTo("On a new branch of visit");
-  await tab.press("ArrowDown");
-  await tab.tabTo("Name of the new thread");
-  await tab.type("monday");
+  await typeMonday(tab);
   await tab.tabTo(/^Begin thread monday/);
   await tab.press("Enter");
   await tab.sees("heading", "Step 6 · write");
   await tab.reads(/monday: Unfinished after step 6: next is evaluate\./);
 
   await tab.press("e");
-  await tab.focused("Path");
-  await tab.type("keep");
-  await tab.tabTo("JSON");
-  await tab.press("Control+a");
-  await tab.type('["except Mondays"]');
-  await tab.reads("1 difference");
+  await typeMend(tab);
   await tab.press("Control+Enter");
   await tab.sees("heading", "Step 7 · Edit");
 

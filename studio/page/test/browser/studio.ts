@@ -201,3 +201,21 @@ function matches(wanted: string | RegExp, text: string): boolean {
 }
 
 export type Role = Parameters<Page["getByRole"]>[0];
+
+/** Names the destination of a fork of `visit`: the new thread `monday`. */
+export async function typeMonday(tab: Tab): Promise<void> {
+  await tab.tabTo("On a new branch of visit");
+  await tab.press("ArrowDown");
+  await tab.tabTo("Name of the new thread");
+  await tab.type("monday");
+}
+
+/** Fills in an edit of `keep`, which mends the answer of `opening_hours`. */
+export async function typeMend(tab: Tab): Promise<void> {
+  await tab.focused("Path");
+  await tab.type("keep");
+  await tab.tabTo("JSON");
+  await tab.press("Control+a");
+  await tab.type('["except Mondays"]');
+  await tab.reads("1 difference");
+}

@@ -12,7 +12,7 @@ import { counted, grouped, shortId, shown, shownNode } from "../../model/words";
 import type { Bisect, Line } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
-import { Check, CommandLine, Labelled } from "../forms";
+import { Check, CommandLine, Labelled, submitted } from "../forms";
 import { ViewLink } from "../links";
 import { ActionButton, FailureSentence, Sentence, Time } from "../parts";
 import { WholeValue } from "../values";
@@ -55,11 +55,10 @@ function PredicateForm(props: { readonly path: string; readonly is: string; read
   return (
     <form
       class="fields"
-      onSubmit={(event) => {
-        event.preventDefault();
+      onSubmit={submitted(() => {
         const parameters = { path: path.trim() || null, is: is.trim() || null, linear: isLinear ? "true" : null };
         studio.show(withParameters(studio.view.peek(), parameters));
-      }}
+      })}
     >
       <div class="fields-row">
         <Labelled label="Path in the state">

@@ -9,6 +9,7 @@ import { shown, shownNode } from "../../model/words";
 import type { Author, Blame } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
+import { submitted } from "../forms";
 import { ViewLink } from "../links";
 import { FailureSentence, Sentence } from "../parts";
 import { InlineValue } from "../values";
@@ -37,10 +38,7 @@ function PathForm({ path }: { readonly path: string }): JSX.Element {
   return (
     <form
       class="pane-form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        studio.show(withParameters(studio.view.peek(), { path: typed.trim() || "." }));
-      }}
+      onSubmit={submitted(() => studio.show(withParameters(studio.view.peek(), { path: typed.trim() || "." })))}
     >
       <label class="grow">
         <span class="sr">Path of the value</span>

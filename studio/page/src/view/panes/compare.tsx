@@ -11,7 +11,7 @@ import * as requests from "../../wire/requests";
 import { isId } from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { DifferenceList } from "../differences";
-import { Labelled } from "../forms";
+import { Labelled, submitted } from "../forms";
 import { CheckpointLink } from "../links";
 import { ActionButton, FailureSentence, Sentence } from "../parts";
 import type { PaneProps } from "./registry";
@@ -51,10 +51,7 @@ function OtherForm({ marked, isSelected }: { readonly marked: string; readonly i
   return (
     <form
       class="fields"
-      onSubmit={(event) => {
-        event.preventDefault();
-        studio.show(withParameters(studio.view.peek(), { marked: typed.trim() || null }));
-      }}
+      onSubmit={submitted(() => studio.show(withParameters(studio.view.peek(), { marked: typed.trim() || null })))}
     >
       <div class="fields-row">
         <Labelled

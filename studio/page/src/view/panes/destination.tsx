@@ -2,10 +2,11 @@
 
 import type { JSX } from "preact";
 import type { DestinationDraft } from "../../model/drafts";
+import { resumeCommand } from "../../model/commands";
 import { nameProblem } from "../../model/storing";
 import { shown } from "../../model/words";
 import { useStudio } from "../context";
-import { Choice, Labelled } from "../forms";
+import { Choice, Commands, Labelled } from "../forms";
 
 const FIRST: DestinationDraft = { isThread: false, name: "" };
 
@@ -68,5 +69,14 @@ export function DestinationFields({ destination, thread, isOnTop, isChecked, foc
         )}
       </Labelled>
     </div>
+  );
+}
+
+/** The commands for a page that only reads: the verb, and one that continues its thread. */
+export function DestinationCommands({ command, thread }: { readonly command: string; readonly thread: string }): JSX.Element {
+  return (
+    <Commands commands={[command, resumeCommand(thread)]}>
+      This page only reads the file. These commands do it; the second one needs the program that wrote the file, in place of PROGRAM:
+    </Commands>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { editCommand, resumeCommand } from "../../model/commands";
+import { editCommand } from "../../model/commands";
 import { differences } from "../../model/difference";
 import { type Edit, type Entry, editOf, entryAt } from "../../model/edits";
 import { nextOf } from "../../model/cases";
@@ -14,10 +14,10 @@ import { print } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared, useStudio } from "../context";
 import { DifferenceList } from "../differences";
-import { Commands, Refusal, Sentences, submitByKey, useWriting } from "../forms";
+import { Refusal, Sentences, submitByKey, submitted, useWriting } from "../forms";
 import { FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
-import { DestinationFields, useDestination } from "./destination";
+import { DestinationCommands, DestinationFields, useDestination } from "./destination";
 import { AsNodeFields, useAsNode } from "./edit_as";
 import { EntryFields } from "./edit_entry";
 import { useOpenQuestions } from "./fork";
@@ -79,10 +79,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     <form
       class="padded fields"
       onKeyDown={submitByKey}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void store();
-      }}
+      onSubmit={submitted(() => void store())}
     >
       <EntryFields state={state} entries={entries} put={put} problems={edit.problems} isChecked={isChecked} />
       <AsNodeFields thread={thread} choice={asNode} next={next} />
@@ -99,14 +96,10 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
           </button>
         </div>
       ) : (
-        <Commands
-          commands={[
-            editCommand(file, address.readable, edit.assignments, { name, as: as?.node ?? null, case: as?.case ?? null, force: edit.kinds.length > 0 }),
-            resumeCommand(name ?? thread),
-          ]}
-        >
-          This page only reads the file. These commands do it; the second one needs the program that wrote the file, in place of PROGRAM:
-        </Commands>
+        <DestinationCommands
+          command={editCommand(file, address.readable, edit.assignments, { name, as: as?.node ?? null, case: as?.case ?? null, force: edit.kinds.length > 0 })}
+          thread={name ?? thread}
+        />
       )}
       <Refusal failure={failure} />
     </form>

@@ -9,7 +9,7 @@ import { counted, shown } from "../../model/words";
 import type { Failure } from "../../wire/client";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared, useStudio } from "../context";
-import { Check, CommandLine, CopyButton, Labelled, Refusal, useWriting } from "../forms";
+import { Check, CommandLine, CopyButton, Labelled, Refusal, submitted, useWriting } from "../forms";
 import { FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
 import type { PaneProps } from "./registry";
@@ -151,10 +151,7 @@ function Name({ address, file, canWrite, names }: NameProps): JSX.Element {
       </p>
       <form
         class="fields"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void store();
-        }}
+        onSubmit={submitted(() => void store())}
       >
         <div class="fields-row">
           <Labelled label="Name" problem={isChecked ? problem : null}>

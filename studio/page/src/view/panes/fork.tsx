@@ -2,15 +2,15 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { forkCommand, resumeCommand } from "../../model/commands";
+import { forkCommand } from "../../model/commands";
 import { planWords } from "../../model/storing";
 import { shortId, shown } from "../../model/words";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared } from "../context";
-import { Commands, Refusal, Sentences, submitByKey, useWriting } from "../forms";
+import { Refusal, Sentences, submitByKey, submitted, useWriting } from "../forms";
 import { Sentence } from "../parts";
 import { usePost } from "../post";
-import { DestinationFields, useDestination } from "./destination";
+import { DestinationCommands, DestinationFields, useDestination } from "./destination";
 import type { PaneProps } from "./registry";
 import { type Address, useAddress, useFixed } from "./selection";
 
@@ -57,10 +57,7 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
     <form
       class="padded fields"
       onKeyDown={submitByKey}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void fork();
-      }}
+      onSubmit={submitted(() => void fork())}
     >
       <DestinationFields destination={destination} thread={thread} isOnTop={false} isChecked={isChecked} focused />
       <Sentences title={`What will be stored in ${shown(file)}`} words={words} />
@@ -71,9 +68,7 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
           </button>
         </div>
       ) : (
-        <Commands commands={[forkCommand(file, address.readable, name), resumeCommand(name ?? thread)]}>
-          This page only reads the file. These commands do it; the second one needs the program that wrote the file, in place of PROGRAM:
-        </Commands>
+        <DestinationCommands command={forkCommand(file, address.readable, name)} thread={name ?? thread} />
       )}
       <Refusal failure={failure} />
     </form>

@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import { withParameters } from "../../model/address";
 import { type Execution, executionTo } from "../../model/execution";
 import type { Row, Show } from "../../wire/documents";
+import type { GraphDocument } from "../../wire/graph";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { useStable } from "../memo";
@@ -27,6 +28,17 @@ export const WORDS: { readonly [I in NodeLook["is"]]: string } = {
   waiting: "waits for an answer",
   failed: "failed",
 };
+
+/** What the drawing and the table get. */
+export interface GraphProps {
+  readonly graph: GraphDocument;
+  readonly looks: ReadonlyMap<string, NodeLook>;
+  readonly execution: Execution;
+  /** The paths of the nodes whose subgraphs are not shown. */
+  readonly closed: readonly string[];
+  readonly choose: (node: string) => void;
+  readonly toggle: (name: string) => void;
+}
 
 /** The name of a node of a subgraph: the nodes that lead to it, and its own. */
 export function pathName(path: readonly string[]): string {

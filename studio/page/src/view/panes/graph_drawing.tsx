@@ -4,21 +4,11 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { type Execution, averageOf, pairName } from "../../model/execution";
+import { averageOf, pairName } from "../../model/execution";
 import { type Condition, arrows } from "../../model/topology";
 import { compact, duration, excerpt, shownNode } from "../../model/words";
 import type { DrawnEdge, DrawnNode, Drawing, GraphDocument, NodeRuns, StoredGraph } from "../../wire/graph";
-import { type NodeLook, pathName } from "./graph";
-
-interface Props {
-  readonly graph: GraphDocument;
-  readonly looks: ReadonlyMap<string, NodeLook>;
-  readonly execution: Execution;
-  /** The paths of the nodes whose subgraphs are not drawn. */
-  readonly closed: readonly string[];
-  readonly choose: (node: string) => void;
-  readonly toggle: (name: string) => void;
-}
+import { type GraphProps, type NodeLook, pathName } from "./graph";
 
 /** The space around the drawing. */
 const MARGIN = 18;
@@ -28,7 +18,7 @@ const INNER_TOP = 40;
 const LONGEST_LABEL = 28;
 const MARKERS = ["edge", "lit", "now"] as const;
 
-export function GraphDrawing({ graph, looks, execution, closed, choose, toggle }: Props): JSX.Element {
+export function GraphDrawing({ graph, looks, execution, closed, choose, toggle }: GraphProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const { drawing, nodes, joins, runs } = graph;
   const width = drawing.width + 2 * MARGIN;
@@ -107,7 +97,7 @@ function inside({ graph, drawing, path, closed }: Level, draw: (inner: Level) =>
   });
 }
 
-type PlainProps = Level & Pick<Props, "choose" | "toggle"> & { readonly counted: ReadonlyMap<string, NodeRuns> };
+type PlainProps = Level & Pick<GraphProps, "choose" | "toggle"> & { readonly counted: ReadonlyMap<string, NodeRuns> };
 
 /** A graph without what ran. */
 function Plain({ counted, choose, toggle, ...level }: PlainProps): JSX.Element {
@@ -141,7 +131,7 @@ function Plain({ counted, choose, toggle, ...level }: PlainProps): JSX.Element {
 }
 
 /** How often nodes ran, and how long on average, below their names. */
-function Counts({ runs, looks, execution, ...level }: Level & Pick<Props, "looks" | "execution"> & { readonly runs: ReadonlyMap<string, NodeRuns> }): JSX.Element {
+function Counts({ runs, looks, execution, ...level }: Level & Pick<GraphProps, "looks" | "execution"> & { readonly runs: ReadonlyMap<string, NodeRuns> }): JSX.Element {
   const { graph, drawing, path, closed } = level;
   return (
     <g class="counts">
@@ -171,7 +161,7 @@ function runsByPath(runs: readonly NodeRuns[]): ReadonlyMap<string, NodeRuns> {
 }
 
 /** The executed path and the looks of the nodes of the outer graph, over the plain graph. */
-function Overlay({ graph, looks, execution, counted }: Pick<Props, "graph" | "looks" | "execution"> & Pick<PlainProps, "counted">): JSX.Element {
+function Overlay({ graph, looks, execution, counted }: Pick<GraphProps, "graph" | "looks" | "execution"> & Pick<PlainProps, "counted">): JSX.Element {
   const { drawing } = graph;
   const name = (at: number) => graph.nodes[at]?.name ?? "";
   const latest: number[] = [];

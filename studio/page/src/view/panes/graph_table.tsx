@@ -2,22 +2,13 @@
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { type Execution, averageOf } from "../../model/execution";
+import { averageOf } from "../../model/execution";
 import { arrows } from "../../model/topology";
 import { duration, grouped, shownNode } from "../../model/words";
-import type { GraphDocument, StoredGraph, StoredNode } from "../../wire/graph";
+import type { StoredGraph, StoredNode } from "../../wire/graph";
 import { memo } from "../memo";
 import { Icon } from "../status";
-import { type NodeLook, WORDS, pathName } from "./graph";
-
-interface TableProps {
-  readonly graph: GraphDocument;
-  readonly looks: ReadonlyMap<string, NodeLook>;
-  readonly execution: Execution;
-  readonly closed: readonly string[];
-  readonly choose: (node: string) => void;
-  readonly toggle: (name: string) => void;
-}
+import { type GraphProps, type NodeLook, WORDS, pathName } from "./graph";
 
 interface Line {
   readonly node: StoredNode;
@@ -25,7 +16,7 @@ interface Line {
   readonly leadsTo: string;
 }
 
-export function NodeTable({ graph, looks, execution, closed, choose, toggle }: TableProps): JSX.Element {
+export function NodeTable({ graph, looks, execution, closed, choose, toggle }: GraphProps): JSX.Element {
   const lines = useMemo(() => linesOf(graph, [], closed), [graph.nodes, graph.joins, closed.join("\n")]);
   const runs = useMemo(() => new Map(graph.runs.map((run) => [pathName(run.path), run.runs])), [graph.runs]);
   return (

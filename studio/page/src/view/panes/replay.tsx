@@ -10,7 +10,7 @@ import type { Replay } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { Change } from "../differences";
-import { Commands, Labelled, Refusal, Sentences, useWriting } from "../forms";
+import { Commands, Labelled, Refusal, Sentences, submitted, useWriting } from "../forms";
 import { ThreadLink, ViewLink } from "../links";
 import { Sentence } from "../parts";
 import { usePost } from "../post";
@@ -47,10 +47,7 @@ export function ReplayPane({ thread, checkpoint, row }: PaneProps): JSX.Element 
     <div class="padded">
       <form
         class="fields"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void replay();
-        }}
+        onSubmit={submitted(() => void replay())}
       >
         <Sentences
           title="What happens"

@@ -10,7 +10,7 @@ import { shown } from "../../model/words";
 import { type Json, parse } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
-import { CommandLine, Labelled, Refusal, TextArea, submitByKey } from "../forms";
+import { CommandLine, Labelled, Refusal, TextArea, submitByKey, submitted } from "../forms";
 import { usePost } from "../post";
 
 export function NewTurn({ thread, canWrite }: { readonly thread: string | null; readonly canWrite: boolean }): JSX.Element {
@@ -40,10 +40,7 @@ export function NewTurn({ thread, canWrite }: { readonly thread: string | null; 
       <form
         class="fields"
         onKeyDown={submitByKey}
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
+        onSubmit={submitted(() => void run())}
       >
         <div class="fields-row">
           <Labelled label="Thread" problem={isChecked ? problem : null}>

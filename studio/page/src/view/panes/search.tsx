@@ -9,7 +9,7 @@ import { counted, shown } from "../../model/words";
 import type { Grep } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
-import { Check, Labelled } from "../forms";
+import { Check, Labelled, submitted } from "../forms";
 import { FailureSentence, Sentence } from "../parts";
 
 /** The matches of a thread that are drawn before more are asked for. */
@@ -51,10 +51,7 @@ function SearchForm({ find, within }: { readonly find: string; readonly within: 
     <form
       class="fields"
       role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        search(typed, thread);
-      }}
+      onSubmit={submitted(() => search(typed, thread))}
     >
       <div class="fields-row">
         <Labelled label="Regular expression">

@@ -11,7 +11,7 @@ import type { Question } from "../../../wire/documents";
 import { type Json, isObject, parse, print } from "../../../wire/json";
 import * as requests from "../../../wire/requests";
 import { useStudio } from "../../context";
-import { Commands, Labelled, Refusal, Sentences, TextArea, submitByKey, useWriting } from "../../forms";
+import { Commands, Labelled, Refusal, Sentences, TextArea, submitByKey, submitted, useWriting } from "../../forms";
 import { Sentence, Time } from "../../parts";
 import { usePost } from "../../post";
 import { WholeValue } from "../../values";
@@ -56,11 +56,10 @@ export function QuestionForm({ thread, question, schema, isOnly, isFirst, next, 
     <form
       class="card question"
       onKeyDown={submitByKey}
-      onSubmit={(event) => {
-        event.preventDefault();
+      onSubmit={submitted(() => {
         if (writing.canWrite) void answer();
         else setChecked(true);
-      }}
+      })}
     >
       <QuestionText question={question} />
       <div class="question-fields">
