@@ -79,14 +79,17 @@ async fn invisible_names_are_quoted() {
 #[tokio::test]
 async fn a_bisection_that_looks_at_every_state_does_not_advise_to_do_so() {
     let Written { path, folder: _folder } = written().await;
-    let line = "bisect FILE rust --path rounds --is '< 1'";
-    let halves = said(&path, Look::PIPED, line).out;
-    let linear = said(&path, Look::PIPED, &format!("{line} --linear")).out;
-    assert!(
-        halves.ends_with("it does not hold in some later state: --linear finds where it holds first\n"),
-        "{halves}"
-    );
+    let told = |line: &str| said(&path, Look::PIPED, line).out;
+    let few = told("bisect FILE rust --path rounds --is '< 1'");
+    assert!(few.ends_with("8 of 8 states checked\nit does not hold in some later state\n"), "{few}");
+    let command = r#"bisect FILE rust --test 'grep -q "rounds[^0-9]*0"'"#;
+    let halves = told(command);
+    let advice = "it does not hold in some later state: --linear finds where it holds first\n";
+    assert!(halves.ends_with(advice), "{halves}");
+    let linear = told(&format!("{command} --linear"));
     assert!(linear.ends_with("it does not hold in some later state\n"), "{linear}");
+    let nowhere = told("bisect FILE rust --test 'grep -q nothing'");
+    assert!(nowhere.starts_with("it holds in no state checked: --linear checks all\n"), "{nowhere}");
 }
 
 /// The texts below the lists: a line ends where the next word does not fit.

@@ -84,12 +84,8 @@ async fn a_comparison_that_does_not_fit_is_an_error_and_no_answer() {
             "error: status of s@0 is a text; it can be compared with a text in quotes, as in '< \"m\"', or with = and ~\n",
         ),
         (
-            "--path status --is '>= 40' --linear",
-            "error: status of s@0 is a text; it can be compared with a text in quotes, as in '< \"m\"', or with = and ~\n",
-        ),
-        (
             "--path ratings --is '> \"a\"'",
-            "error: ratings of s@0 is a map; the number of its items can be compared with a number\n",
+            "error: ratings of s@2 is a map; the number of its items can be compared with a number\n",
         ),
         (
             "--path status --is '= 40'",
@@ -98,7 +94,7 @@ async fn a_comparison_that_does_not_fit_is_an_error_and_no_answer() {
     ] {
         let told = bisect(line);
         assert_eq!((told.exit, &*told.out), (Exit::Unusable, ""), "{line}");
-        assert!(told.err.replace("s@3", "s@0") == error, "{line}: {}", told.err);
+        assert!(told.err == error, "{line}: {}", told.err);
     }
     let nothing = bisect("--path rating.tea --is '>= 40'");
     assert_eq!(nothing.exit, Exit::No);

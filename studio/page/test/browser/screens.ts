@@ -73,7 +73,7 @@ export const SCREENS: readonly Screen[] = [
     question: "where did it go wrong?",
     view: "#/t/visit?pane=bisect&path=answer&is=!~%20except%20Mondays",
     sees: [["link", /step 8/]],
-    reads: [/9 of 23 states/],
+    reads: [/23 of 23 states/],
   },
   { question: "where is this text?", view: "#/?pane=search&find=except%20Mondays", sees: [["region", "Thread visit"], ["link", /step 2 *answer/]], reads: [/matches in \d threads?/] },
   { question: "what if the value were another?", view: "#/t/visit/c/visit@6?pane=edit&path=score", sees: [["textbox", "JSON"], ["radio", "On a new thread"]] },
