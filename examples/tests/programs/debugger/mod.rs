@@ -4,6 +4,7 @@
 mod changed;
 #[cfg(unix)]
 mod ctrl_c;
+mod drawings;
 mod forbidden;
 #[cfg(target_os = "linux")]
 mod full_log;

@@ -5,7 +5,7 @@ use superstep::cli::{self, Look, Screen};
 use super::{Recorded, Said};
 
 /// The output of the program `superstep`, which knows none of the examples' types.
-fn superstep(arguments: &[&str]) -> Said {
+pub(super) fn superstep(arguments: &[&str]) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
     let code = cli::run(["superstep"].iter().chain(arguments), &[], screen) as i32;

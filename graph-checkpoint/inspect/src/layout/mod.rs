@@ -90,6 +90,9 @@ pub struct DrawnEdge {
 }
 
 /// Draws a graph from top to bottom. Edges whose positions do not exist are left out.
+///
+/// A new last node to which one edge leads keeps the layers of all other nodes, and if no edges cross, their order in
+/// each layer.
 #[must_use]
 pub fn layout(sketch: &Sketch) -> Drawing {
     let mut nodes: Vec<DrawnNode> = sketch.nodes.iter().map(sized).collect();

@@ -99,6 +99,46 @@ fn random_graphs_have_no_overlap_and_edges_meet_their_nodes() {
     });
 }
 
+/// Returns the nodes of each layer, from left to right, without one of them.
+fn rows(drawing: &Drawing, without: usize) -> Vec<Vec<usize>> {
+    let mut nodes: Vec<usize> = (0..drawing.nodes.len()).filter(|node| *node != without).collect();
+    nodes.sort_by_key(|node| (drawing.nodes[*node].layer, drawing.nodes[*node].x));
+    let layer = |a: &usize, b: &usize| drawing.nodes[*a].layer == drawing.nodes[*b].layer;
+    nodes.chunk_by(layer).map(<[usize]>::to_vec).collect()
+}
+
+#[test]
+fn a_new_last_node_keeps_the_layer_of_every_other_node() {
+    proptest!(Config::with_cases(graphs()), |(sketch in sketch(0), above in any::<prop::sample::Index>())| {
+        let (added, above) = (sketch.nodes.len(), above.index(sketch.nodes.len()));
+        let mut more = sketch.clone();
+        more.nodes.push(node(80, 32));
+        more.edges.push((above, added));
+        let layers = |drawing: Drawing| drawing.nodes[..added].iter().map(|node| node.layer).collect::<Vec<_>>();
+        prop_assert_eq!(layers(layout(&sketch)), layers(layout(&more)));
+    });
+}
+
+/// Without crossings there is nothing to reorder, so the others also stay in their order.
+#[test]
+fn a_new_last_leaf_of_a_tree_keeps_the_order_in_each_layer() {
+    // The nodes of a tree by levels: the parents of later nodes are not before those of earlier ones.
+    let parents = prop::collection::vec(0..3_usize, 1..30).prop_map(|steps| {
+        let mut parent = 0;
+        let later = steps.iter().enumerate().map(|(node, step)| {
+            parent = (parent + step).min(node);
+            parent
+        });
+        later.collect::<Vec<_>>()
+    });
+    proptest!(Config::with_cases(graphs()), |(parents in parents)| {
+        let edges: Vec<_> = parents.iter().enumerate().map(|(node, parent)| (*parent, node + 1)).collect();
+        let added = edges.len();
+        let (before, after) = (layout(&plain(added, &edges[..added - 1])), layout(&plain(added + 1, &edges)));
+        prop_assert_eq!(rows(&before, added), rows(&after, added));
+    });
+}
+
 #[test]
 fn a_circle_has_one_back_edge_that_ends_at_its_nodes() {
     let drawing = layout(&plain(3, &[(0, 1), (1, 2), (2, 0)]));
