@@ -3,7 +3,7 @@
 //! ```text
 //! /studio        assets ── the files of the page
 //! /studio/api    routes ──┬── read ──► Documents: a verb of `superstep`, its JSON
-//!                         ├── events ◄── watch: the version of the file, every 100 ms
+//!                         ├── events ◄── watch: the version of the file, every 50 ms
 //!                         └── write ──► Documents, Service      only for a program that lends its graphs
 //! ```
 //!

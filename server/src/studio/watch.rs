@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// The interval between two looks at the version of the file.
-const PERIOD: Duration = Duration::from_millis(100);
+const PERIOD: Duration = Duration::from_millis(50);
 
 /// The file, as of the last look.
 #[derive(Clone, Debug, PartialEq, Eq)]
