@@ -14,8 +14,8 @@ import { print } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared, useStudio } from "../context";
 import { DifferenceList } from "../differences";
-import { Refusal, Sentences, submitByKey, submitted, useWriting } from "../forms";
-import { FailureSentence, Sentence } from "../parts";
+import { Form, Refusal, Sentences, Submit, useWriting } from "../forms";
+import { Block, FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
 import { DestinationCommands, DestinationFields, useDestination } from "./destination";
 import { AsNodeFields, useAsNode } from "./edit_as";
@@ -76,11 +76,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     page.focusPane(true);
   };
   return (
-    <form
-      class="padded fields"
-      onKeyDown={submitByKey}
-      onSubmit={submitted(() => void store())}
-    >
+    <Form look="padded fields" run={() => void store()}>
       <EntryFields state={state} entries={entries} put={put} problems={edit.problems} isChecked={isChecked} />
       <AsNodeFields thread={thread} choice={asNode} next={next} />
       <Preview {...preview} edit={edit} />
@@ -91,9 +87,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
       />
       {canWrite ? (
         <div class="fields-end">
-          <button type="submit" class="button primary" disabled={isSent}>
-            {isOnTop ? `Store it as step ${step + 1}` : name === null ? `Store it on a branch at step ${step}` : `Store it on thread ${shown(name) || "…"}`}
-          </button>
+          <Submit isSent={isSent}>{isOnTop ? `Store it as step ${step + 1}` : name === null ? `Store it on a branch at step ${step}` : `Store it on thread ${shown(name) || "…"}`}</Submit>
         </div>
       ) : (
         <DestinationCommands
@@ -102,7 +96,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
         />
       )}
       <Refusal failure={failure} />
-    </form>
+    </Form>
   );
 }
 
@@ -159,10 +153,7 @@ function usePreview(checkpoint: string, edit: Edit, state: Show["state"], canWri
 
 function Preview({ found, failure, edit }: Previewed & { readonly edit: Edit }): JSX.Element {
   return (
-    <section class="block" aria-labelledby="edit-preview">
-      <h3 id="edit-preview">
-        <span role="status">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</span>
-      </h3>
+    <Block title={<span role="status">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</span>}>
       <DifferenceList differences={found} />
       {edit.kinds.map((words) => (
         <p key={words} class="notice">
@@ -170,6 +161,6 @@ function Preview({ found, failure, edit }: Previewed & { readonly edit: Edit }):
         </p>
       ))}
       <Refusal failure={failure} />
-    </section>
+    </Block>
   );
 }

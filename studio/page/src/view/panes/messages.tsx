@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { type Conversation, type Speaker, type ToolCall, type Turn, speakerOf, turns } from "../../model/conversation";
 import { exact } from "../../model/usage";
 import { counted, shown } from "../../model/words";
@@ -10,6 +9,7 @@ import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { ViewLink } from "../links";
 import { FailureSentence, Sentence } from "../parts";
+import { Select } from "../forms";
 import { Prose, WholeValue } from "../values";
 import type { PaneProps } from "./registry";
 
@@ -35,17 +35,7 @@ export function MessagesPane({ checkpoint, row }: PaneProps): JSX.Element {
         <div class="pane-bar">
           <label>
             Conversation{" "}
-            <select
-              class="field"
-              value={chosen.path}
-              onChange={(event) => studio.show(withParameters(studio.view.peek(), { path: event.currentTarget.value }), "replace")}
-            >
-              {conversations.map(({ path, messages }) => (
-                <option key={path} value={path}>
-                  {shown(path)} ({messages.length})
-                </option>
-              ))}
-            </select>
+            <Select value={chosen.path} options={conversations.map(({ path, messages }) => [path, `${shown(path)} (${messages.length})`])} onValue={(path) => studio.set({ path })} />
           </label>
         </div>
       )}
