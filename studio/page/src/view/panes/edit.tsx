@@ -14,7 +14,7 @@ import { print } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared, useStudio } from "../context";
 import { DifferenceList } from "../differences";
-import { Form, Refusal, Sentences, Submit, useWriting } from "../forms";
+import { Check, Form, Refusal, Sentences, Submit, useWriting } from "../forms";
 import { Block, FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
 import { DestinationCommands, DestinationFields, useDestination } from "./destination";
@@ -50,12 +50,13 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
   const asNode = useAsNode(address.id);
   const open = useOpenQuestions(thread);
   const [isChecked, setChecked] = useState(false);
+  const [isForced, setForced] = useState(false);
   const { isSent, failure, send } = usePost();
   const edit = editOf(state, entries);
   const { name, problem } = destination;
   const isOnTop = isHead && name === null;
   const as = asNode.as === null ? undefined : asNode.as;
-  const options = { as: as?.node, case: as?.case };
+  const options = { as: as?.node, case: as?.case, force: isForced || undefined };
   const preview = usePreview(address.exact, edit, state, canWrite, options);
   const isEmpty = preview.found.length === 0 && as === undefined;
 
@@ -79,7 +80,12 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     <Form look="padded fields" run={() => void store()}>
       <EntryFields state={state} entries={entries} put={put} problems={edit.problems} isChecked={isChecked} />
       <AsNodeFields thread={thread} choice={asNode} next={next} />
-      <Preview {...preview} edit={edit} />
+      <Preview {...preview} kinds={canWrite && !isForced ? [] : edit.kinds} />
+      {(isForced || [preview.failure, failure].some(needsForce)) && (
+        <Check checked={isForced} onChecked={setForced}>
+          Store a value of another kind all the same
+        </Check>
+      )}
       <DestinationFields destination={destination} thread={thread} isOnTop={isHead} isChecked={isChecked} />
       <Sentences
         title={`What will be stored in ${shown(file)}`}
@@ -151,11 +157,16 @@ function usePreview(checkpoint: string, edit: Edit, state: Show["state"], canWri
   return asked !== "" && answer?.asked === asked ? answer.value : { found: here, failure: null };
 }
 
-function Preview({ found, failure, edit }: Previewed & { readonly edit: Edit }): JSX.Element {
+/** Returns `true` for the error that a field would become another kind of JSON. */
+function needsForce(failure: Failure | null): boolean {
+  return failure?.kind === "refused" && failure.path === "force";
+}
+
+function Preview({ found, failure, kinds }: Previewed & { readonly kinds: readonly string[] }): JSX.Element {
   return (
     <Block title={<span role="status">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</span>}>
       <DifferenceList differences={found} />
-      {edit.kinds.map((words) => (
+      {kinds.map((words) => (
         <p key={words} class="notice">
           {shown(words)}: the program may not be able to read it.
         </p>
