@@ -19,13 +19,13 @@ export function MessagesPane({ checkpoint, row }: PaneProps): JSX.Element {
   const parent = row?.parent;
   const before = useDocument(parent === undefined ? null : requests.messages(parent));
   if (failure !== null && value === null) {
-    return failure.kind === "refused" ? <Sentence>{shown(failure.text)}</Sentence> : <FailureSentence failure={failure} />;
+    return failure.kind === "refused" && failure.status === 404 ? <Sentence>{NONE}</Sentence> : <FailureSentence failure={failure} />;
   }
   if (value === null) return <Sentence>Reading the conversation …</Sentence>;
   const { conversations } = value;
   const wanted = studio.view.value.parameters.path;
   const chosen = conversations.find(({ path }) => path === wanted) ?? conversations[0];
-  if (chosen === undefined) return <Sentence>There is no conversation in this state.</Sentence>;
+  if (chosen === undefined) return <Sentence>{NONE}</Sentence>;
   const former = before.value?.conversations.find(({ path }) => path === chosen.path)?.messages;
   // A parent without this conversation is not a parent that has not been read.
   const isKnown = !isOld && !before.isOld && (before.value !== null || (before.failure !== null && before.failure.kind === "refused"));
@@ -43,6 +43,8 @@ export function MessagesPane({ checkpoint, row }: PaneProps): JSX.Element {
     </div>
   );
 }
+
+const NONE = "There is no conversation in this state.";
 
 /** The turns that are drawn before more are asked for: the latest ones. */
 const SHOWN = 100;

@@ -41,6 +41,7 @@ export function WhyPane({ checkpoint, row }: PaneProps): JSX.Element {
           ))}
         </div>
       )}
+      {row === null && node === undefined && <Sentence>Reading the step …</Sentence>}
       {row !== null && known.length === 0 && <Sentence>No node ran in this step, and none is next.</Sentence>}
       {node !== undefined && !why.isOld && drawn(why, "Reading why it ran …", (document) => <ChainList key={`${checkpoint} ${node}`} chain={chainOf(document, row)} />)}
     </div>
