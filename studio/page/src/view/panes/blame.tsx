@@ -54,28 +54,28 @@ function Parts({ parts, checkpoint }: { readonly parts: Blame["parts"]; readonly
       all={parts}
       what="parts"
       draw={({ path, value, author, overwrote }) => (
-          <li key={path} class="card">
-            <div class="card-head">
-              <code class="path">
-                <ViewLink pane="state" parameters={{ path }} title="Show it in the state">
-                  {shown(path)}
-                </ViewLink>
-              </code>
+        <li key={path} class="card">
+          <div class="card-head">
+            <code class="path">
+              <ViewLink pane="state" parameters={{ path }} title="Show it in the state">
+                {shown(path)}
+              </ViewLink>
+            </code>
+            <span class="card-preview">
+              <InlineValue value={value} />
+            </span>
+          </div>
+          <AuthorLine author={author} path={path} isHere={author.checkpoint === checkpoint} />
+          {overwrote !== undefined && (
+            <div class="overwrote">
+              <span class="dim">overwrote</span>{" "}
               <span class="card-preview">
-                <InlineValue value={value} />
+                <InlineValue value={overwrote.value} />
               </span>
+              <AuthorLine author={overwrote.author} path={path} isHere={false} />
             </div>
-            <AuthorLine author={author} path={path} isHere={author.checkpoint === checkpoint} />
-            {overwrote !== undefined && (
-              <div class="overwrote">
-                <span class="dim">overwrote</span>{" "}
-                <span class="card-preview">
-                  <InlineValue value={overwrote.value} />
-                </span>
-                <AuthorLine author={overwrote.author} path={path} isHere={false} />
-              </div>
-            )}
-          </li>
+          )}
+        </li>
       )}
     />
   );
