@@ -65,6 +65,8 @@ pub enum RefusalKind {
     Unusable,
     /// Another program changed the thread at the same moment. Try again.
     Overtaken,
+    /// The verb does this only with its option `--force`. The text does not name the option.
+    Unforced,
 }
 
 impl Documents {
@@ -195,6 +197,7 @@ impl From<Failure> for Refusal {
             Kind::Nothing => RefusalKind::Nothing,
             Kind::Unusable => RefusalKind::Unusable,
             Kind::Overtaken => RefusalKind::Overtaken,
+            Kind::Unforced => return Self { kind: RefusalKind::Unforced, text: failure.text },
         };
         Self { kind, text: failure.told_by("superstep") }
     }

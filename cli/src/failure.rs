@@ -14,8 +14,14 @@ pub(super) struct Failure {
     pub(super) text: String,
     /// The verb that helps, and its effect.
     help: Option<(&'static str, String)>,
-    /// `true` if another program was faster.
-    is_overtaken: bool,
+    special: Option<Special>,
+}
+
+/// A kind that the exit code does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Special {
+    Overtaken,
+    Unforced,
 }
 
 /// The kind of a failure.
@@ -24,17 +30,18 @@ pub(super) enum Kind {
     Nothing,
     Unusable,
     Overtaken,
+    Unforced,
 }
 
 impl Failure {
     /// The requested item does not exist.
     pub(super) fn nothing(text: impl Into<String>) -> Self {
-        Self { exit: Exit::No, text: text.into(), help: None, is_overtaken: false }
+        Self { exit: Exit::No, text: text.into(), help: None, special: None }
     }
 
     /// The request cannot be carried out.
     pub(super) fn unusable(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Unusable, text: text.into(), help: None, is_overtaken: false }
+        Self { exit: Exit::Unusable, text: text.into(), help: None, special: None }
     }
 
     /// The request cannot be carried out, for this reason.
@@ -55,15 +62,21 @@ impl Failure {
 
     /// Another program changed a thread at the same moment: the request can be repeated.
     pub(super) fn overtaken(text: impl Into<String>) -> Self {
-        Self { is_overtaken: true, ..Self::unusable(text) }
+        Self { special: Some(Special::Overtaken), ..Self::unusable(text) }
+    }
+
+    /// The verb does this only with its option `--force`.
+    pub(super) fn unforced(text: impl Into<String>) -> Self {
+        Self { special: Some(Special::Unforced), ..Self::unusable(text) }
     }
 
     /// Returns the kind of the failure.
     pub(super) fn kind(&self) -> Kind {
-        match self.exit {
-            _ if self.is_overtaken => Kind::Overtaken,
-            Exit::No => Kind::Nothing,
-            _ => Kind::Unusable,
+        match (self.special, self.exit) {
+            (Some(Special::Overtaken), _) => Kind::Overtaken,
+            (Some(Special::Unforced), _) => Kind::Unforced,
+            (None, Exit::No) => Kind::Nothing,
+            (None, _) => Kind::Unusable,
         }
     }
 
@@ -76,6 +89,9 @@ impl Failure {
     pub(super) fn told_by(&self, program: &str) -> String {
         match &self.help {
             Some((verb, does)) => format!("{}; `{program} {verb}` {does}", self.text),
+            None if self.kind() == Kind::Unforced => {
+                format!("{}; add --force to do it all the same", self.text)
+            }
             None => self.text.clone(),
         }
     }

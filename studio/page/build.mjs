@@ -10,12 +10,9 @@ const to = process.argv[2] ?? join(here, "../dist");
 
 const { outputFiles } = await build({
   absWorkingDir: here,
-  entryPoints: { studio: "src/main.tsx", later: "src/view/panes/later.ts" },
+  entryPoints: { studio: "src/main.tsx" },
   outdir: to,
   bundle: true,
-  // Code that both files need is in a third one.
-  splitting: true,
-  chunkNames: "shared",
   minify: true,
   format: "esm",
   target: ["chrome123", "firefox128", "safari17.5"],

@@ -18,12 +18,10 @@ pub struct Asset {
 }
 
 /// All files of the page, beginning with the one to open.
-pub const ASSETS: [Asset; 5] = [
+pub const ASSETS: [Asset; 3] = [
     Asset::new("index.html", HTML, include_bytes!("../dist/index.html")),
     Asset::new("studio.js", SCRIPT, include_bytes!("../dist/studio.js")),
-    Asset::new("shared.js", SCRIPT, include_bytes!("../dist/shared.js")),
     Asset::new("studio.css", STYLE, include_bytes!("../dist/studio.css")),
-    Asset::new("later.js", SCRIPT, include_bytes!("../dist/later.js")),
 ];
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -71,14 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// The file with the panes that are not needed for the first frame.
-    const LATER: &str = "later.js";
-
-    /// The largest size of the files that the first frame needs, compressed.
-    const LARGEST: usize = 60 * 1024;
-
-    /// The largest size of the file that is loaded after the first frame, compressed.
-    const LARGEST_LATER: usize = 32 * 1024;
+    /// The largest size of all files, compressed.
+    const LARGEST: usize = 82 * 1024;
 
     fn compressed(bytes: &[u8]) -> usize {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -94,8 +86,7 @@ mod tests {
     #[test]
     fn every_file_is_the_built_one() {
         let page = text("index.html");
-        assert!(text("studio.js").contains(&format!("import(\"./{LATER}\")")));
-        for asset in ASSETS.iter().skip(1).filter(|asset| asset.name != LATER) {
+        for asset in &ASSETS[1..] {
             assert!(
                 page.contains(&format!("\"/studio/{}\"", asset.name)),
                 "the page does not load {}",
@@ -103,7 +94,7 @@ mod tests {
             );
         }
         assert!(page.starts_with("<!doctype html>") && page.contains("id=\"studio\""));
-        assert!(text("studio.js").len() > 30_000 && text("shared.js").len() > 30_000);
+        assert!(text("studio.js").len() > 60_000);
         assert!(text("studio.css").len() > 5_000 && text("studio.css").contains("prefers-reduced-motion"));
         for library in ["preact ", "@preact/signals ", "@preact/signals-core "] {
             assert!(LICENCES.contains(&format!("\n{library}")), "the licence of {library}is missing");
@@ -125,9 +116,7 @@ mod tests {
     #[test]
     fn the_files_are_small() {
         let sizes = ASSETS.map(|asset| (asset.name, compressed(asset.bytes)));
-        let (later, first): (Vec<_>, Vec<_>) = sizes.into_iter().partition(|(name, _)| *name == LATER);
-        assert!(first.iter().map(|(_, size)| size).sum::<usize>() <= LARGEST, "{first:?}");
-        assert!(later.iter().all(|(_, size)| *size <= LARGEST_LATER), "{later:?}");
+        assert!(sizes.iter().map(|(_, size)| size).sum::<usize>() <= LARGEST, "{sizes:?}");
     }
 
     /// The server forbids both with its `Content-Security-Policy`, so the page would not work.

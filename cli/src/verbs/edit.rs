@@ -189,9 +189,8 @@ impl Edit {
                 Some(held) if !self.force => {
                     let (was, is) = (kind(&held.value), kind(&value));
                     if was != is && was != NULL && is != NULL {
-                        return Err(Failure::unusable(format!(
-                            "{name} is {was} and would become {is}, which its program may not be able to read; add --force to \
-                             do it all the same"
+                        return Err(Failure::unforced(format!(
+                            "{name} is {was} and would become {is}, which its program may not be able to read"
                         )));
                     }
                     fields.push((field, value));

@@ -54,7 +54,11 @@ impl From<Refusal> for Refused {
             RefusalKind::Overtaken => 409,
             _ => 422,
         };
-        Failure::new(status, text).into()
+        let refused = Self::from(Failure::new(status, text));
+        match kind {
+            RefusalKind::Unforced => refused.at("force"),
+            _ => refused,
+        }
     }
 }
 

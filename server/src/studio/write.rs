@@ -65,6 +65,9 @@ fn edit_options(body: &Value) -> Result<Vec<String>, Failure> {
     for (member, option) in [("name", "--name"), ("as", "--as"), ("case", "--case")] {
         options.extend(members.text(member)?.map(|text| format!("{option}={text}")));
     }
+    if members.flag("force", false)? {
+        options.push("--force".to_owned());
+    }
     Ok(options)
 }
 

@@ -7,7 +7,6 @@ import { fragmentOf, tokenOf, viewOf } from "./model/address";
 import { actionOf } from "./model/keys";
 import { Studio } from "./model/studio";
 import { SharedContext } from "./view/context";
-import { loadLater } from "./view/panes/loaded";
 import { Shell } from "./view/shell";
 import { preparedTheme, switchTheme } from "./view/theme";
 import { Client } from "./wire/client";
@@ -110,8 +109,6 @@ function start(): void {
     root,
   );
   studio.start();
-  // Only after the first frame, as it needs none of the other panes.
-  requestAnimationFrame(() => setTimeout(() => void loadLater()));
 }
 
 start();

@@ -159,7 +159,7 @@ test("fields of a schema", () => {
   const field = fieldOf(REVIEW);
   assert.ok(field.is === "object");
   const controls = field.members.map(({ name, isRequired, field: member }) => `${name}${isRequired ? "" : "?"} ${member().is}`);
-  assert.deepEqual(controls, ["verdict choice", "score number", "weight? number", "notes list", "is_final flag"]);
+  assert.deepEqual(controls, ["verdict choice", "score number", "weight? number", "notes list", "is_final choice"]);
   const verdict = field.members[0]?.field();
   assert.equal(verdict?.description, "The decision");
   assert.ok(verdict?.is === "choice");

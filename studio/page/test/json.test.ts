@@ -19,6 +19,14 @@ test("documents with an exact number are read like all others", () => {
   assert.equal(print(value, "indented"), JSON.stringify(JSON.parse(document), null, 2).replace("12345678901234567000", "12345678901234567890"));
 });
 
+test("a text may look like the mark of a number", () => {
+  const document = String.raw`{"#": ["#1.0", "\u0023", "##", "#"], "#1.0": 1.50}`;
+  const value = parse(document);
+  assert.ok(isObject(value));
+  assert.deepEqual(value["#"], ["#1.0", "#", "##", "#"]);
+  assert.ok(value["#1.0"] instanceof Numeral);
+});
+
 test("the key __proto__ is a key", () => {
   for (const more of ["", ', "exact": 1.0']) {
     const value = parse(`{"__proto__": {"polluted": true}${more}}`);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -66,6 +66,19 @@ export function serverOf(t: TestContext, file: string, ...options: readonly stri
 
 /** The folder with the built examples. */
 export const EXAMPLES = process.env["SUPERSTEP_EXAMPLES"] ?? join(program, "..");
+
+/** Runs an example in a folder of its own, and returns the checkpoint files that it left. */
+export async function filesOf(t: TestContext, name: string, ...given: readonly string[]): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "studio-"));
+  afterwards(t, () => rm(folder, { recursive: true, force: true }));
+  const env = { ...process.env, TMPDIR: folder, HOME: folder, XDG_DATA_HOME: folder };
+  const example = run(join(EXAMPLES, name), given, { cwd: folder, env, timeout: 60_000 });
+  example.child.stdin?.end();
+  await example;
+  const files = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith(".db")).map((path) => join(folder, path));
+  const isRead = await Promise.all(files.map((file) => superstep("threads", file).then(() => true, () => false)));
+  return files.filter((_, at) => isRead[at] === true);
+}
 
 /** The program that writes files of random runs, which have secrets. */
 const RANDOM_FILES = process.env["RANDOM_FILES"] ?? join(EXAMPLES, "examples/random_files");

@@ -120,12 +120,27 @@ async fn an_edit_is_what_its_preview_showed() {
     assert_eq!(lent.page.read("show", &[("checkpoint", "rust")]).await["id"], edited["checkpoint"]);
     for (set, status, text) in [
         (json!([{ "path": "nothing", "value": 1 }]), 404, "the state has no field nothing"),
-        (json!([{ "path": "draft", "value": 1 }]), 422, "draft is a text and would become a number"),
         (json!([{ "value": 1 }]), 422, "set[0]: an object with a path and a value"),
     ] {
         let (found, error) = lent.page.post("preview", json!({ "checkpoint": "zig", "set": set })).await;
         assert_eq!(found, status, "{error}");
         assert!(error["detail"].as_str().unwrap().starts_with(text), "{error}");
+    }
+    lent.end().await;
+}
+
+#[tokio::test]
+async fn a_value_of_another_kind_is_stored_only_if_that_is_meant() {
+    let lent = Lent::new().await;
+    let edit = |force: bool| json!({ "checkpoint": "rust", "set": [{ "path": "draft", "value": 1 }], "name": "odd", "force": force });
+    let refused = json!({
+        "detail": "draft is a text and would become a number, which its program may not be able to read",
+        "path": "force",
+    });
+    for route in ["preview", "edit"] {
+        assert_eq!(lent.page.post(route, edit(false)).await, (422, refused.clone()));
+        let (status, edited) = lent.page.post(route, edit(true)).await;
+        assert_eq!((status, &edited["state"][0]["to"]), (200, &json!(1)), "{edited}");
     }
     lent.end().await;
 }

@@ -146,8 +146,11 @@ function decoded(text: string): string {
   }
 }
 
-/** Returns the view with some parameters replaced; `null` removes one. */
-export function withParameters(view: View, changes: { readonly [P in Parameter]?: string | null }): View {
+/** New values of parameters; `null` removes one. */
+export type Changes = { readonly [P in Parameter]?: string | null };
+
+/** Returns the view with some parameters replaced. */
+export function withParameters(view: View, changes: Changes): View {
   const parameters: { [P in Parameter]?: string } = { ...view.parameters };
   for (const name of PARAMETERS) {
     const value = changes[name];

@@ -5,7 +5,7 @@ import type { Client, Result } from "../wire/client";
 import type { DamagedThread, Log, Row, Thread } from "../wire/documents";
 import { type Clock, type Watch, watch } from "../wire/events";
 import * as requests from "../wire/requests";
-import { type View, atThread, fragmentOf, tokenOf, viewOf } from "./address";
+import { type Changes, type View, atThread, fragmentOf, tokenOf, viewOf, withParameters } from "./address";
 import { Announcer } from "./announcer";
 import { Documents } from "./documents";
 import { Drafts } from "./drafts";
@@ -130,6 +130,11 @@ export class Studio {
     if (how === "push") this.history.push(fragment);
     else this.history.replace(fragment);
     this.view.value = view;
+  }
+
+  /** Shows the same with other parameters; `null` removes one. */
+  set(changes: Changes, how: "push" | "replace" = "replace"): void {
+    this.show(withParameters(this.view.peek(), changes), how);
   }
 
   /** Follows the browser's history, and links. */

@@ -57,20 +57,18 @@ export function duration(ms: number): string {
 
 /** Returns a count in a few characters: 950, 1.2k, 34k, 5.6M. */
 export function compact(count: number): string {
-  if (count < 1_000) return String(count);
-  const [value, unit] = count < 999_500 ? [count / 1_000, "k"] : [count / 1_000_000, "M"];
-  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)}${unit}`;
+  return scaled(count, ["", "k", "M"]);
 }
 
 export function bytes(count: number): string {
-  if (count < 1_000) return `${count} B`;
-  for (const [size, unit] of [
-    [1e3, "kB"],
-    [1e6, "MB"],
-  ] as const) {
-    if (count < size * 999.5) return `${count < size * 9.95 ? (count / size).toFixed(1) : Math.round(count / size)} ${unit}`;
-  }
-  return `${(count / 1e9).toFixed(1)} GB`;
+  return scaled(count, [" B", " kB", " MB", " GB"]);
+}
+
+/** Returns a count in the largest unit in which it is at least one; each unit is a thousand of the one before. */
+function scaled(count: number, units: readonly string[]): string {
+  let [value, at] = [count, 0];
+  for (; value >= (at === 0 ? 1_000 : 999.5) && at + 1 < units.length; at += 1) value /= 1_000;
+  return `${at > 0 && value < 9.95 ? value.toFixed(1) : Math.round(value)}${units[at]}`;
 }
 
 /** Returns names with their counts, in the order of their first: `write, pack ×3`. */

@@ -1,12 +1,13 @@
 // What all components share: the store and the surroundings, and hooks for documents.
 
 import { createContext } from "preact";
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { act, type Surroundings } from "../model/actions";
 import { type Held, NOTHING } from "../model/documents";
 import type { Action } from "../model/keys";
 import type { Studio } from "../model/studio";
 import { type Get, queryText } from "../wire/client";
+import type { Row } from "../wire/documents";
 
 export interface Shared {
   readonly studio: Studio;
@@ -71,4 +72,18 @@ export function useDocument<T>(request: Get<T> | null): Held<T> & { readonly isO
   const here = request === null ? NOTHING : documents.peek(request);
   if (here.value !== null) return { ...here, isOld: false };
   return { ...current.held, loading: true, isOld: current.name !== null };
+}
+
+/** Returns the rows of the timeline that have been read. */
+export function useTimelineRows(): readonly Row[] {
+  const rows = useStudio().timeline.value;
+  const version = rows?.version.value;
+  return useMemo(() => (rows?.all() ?? []).map(([, row]) => row), [rows, version]);
+}
+
+/** Returns what is typed in a field: it begins with a value, and follows it. */
+export function useTyped<T>(value: T): [T, (typed: T) => void] {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return [typed, setTyped];
 }

@@ -21,7 +21,7 @@ export function Detail(): JSX.Element {
   const { show: Shown, withoutThread: WithoutThread, title } = REGISTRY[pane];
   return (
     <>
-      {thread === null ? <h2 class="sr">{title}</h2> : <Head row={row} follows={studio.view.value.checkpoint === null} />}
+      {thread === null ? <h2 class="sr">{title}</h2> : <Head row={row} isMissing={failure !== null} follows={studio.view.value.checkpoint === null} />}
       <PaneSwitch current={pane} />
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (
@@ -37,11 +37,11 @@ export function Detail(): JSX.Element {
 }
 
 /** Names the selected step. */
-function Head({ row, follows }: { readonly row: Row | null; readonly follows: boolean }): JSX.Element {
+function Head({ row, isMissing, follows }: { readonly row: Row | null; readonly isMissing: boolean; readonly follows: boolean }): JSX.Element {
   return (
     <div class="detail-head">
       {row === null ? (
-        <h2 class="dim">No step is selected</h2>
+        <h2 class="dim">{isMissing ? "No step is selected" : "Reading the step …"}</h2>
       ) : (
         <>
           <h2>

@@ -9,6 +9,7 @@ import { shown } from "../model/words";
 import type { Difference } from "../wire/documents";
 import { type Json, kindOf } from "../wire/json";
 import { ViewLink } from "./links";
+import { useFirst } from "./parts";
 import { InlineValue, WholeValue } from "./values";
 
 /** The differences that are drawn before more are asked for. */
@@ -24,11 +25,11 @@ interface Props {
 }
 
 export function DifferenceList({ differences, linked = false }: Props): JSX.Element {
-  const [most, setMost] = useState(SHOWN);
+  const [first, more] = useFirst(differences, SHOWN, "differences");
   return (
     <>
       <ul class="differences">
-        {differences.slice(0, most).map((difference) => (
+        {first.map((difference) => (
           <li key={`${difference.edit} ${difference.path}`} class={`difference is-${difference.edit}`}>
             <div class="difference-head">
               <span class="difference-sign" aria-hidden="true">
@@ -56,11 +57,7 @@ export function DifferenceList({ differences, linked = false }: Props): JSX.Elem
           </li>
         ))}
       </ul>
-      {differences.length > most && (
-        <button type="button" class="small-button more" onClick={() => setMost(most + SHOWN)}>
-          Show more of the {exact(differences.length)} differences
-        </button>
-      )}
+      {more}
     </>
   );
 }
@@ -68,14 +65,9 @@ export function DifferenceList({ differences, linked = false }: Props): JSX.Elem
 function Sides({ difference }: { readonly difference: Difference }): JSX.Element {
   switch (difference.edit) {
     case "added":
-      return (
-        <div class="side new">
-          <WholeValue value={difference.value} />
-        </div>
-      );
     case "removed":
       return (
-        <div class="side old">
+        <div class={difference.edit === "added" ? "side new" : "side old"}>
           <WholeValue value={difference.value} />
         </div>
       );
@@ -95,35 +87,37 @@ export function Change({ from, to }: { readonly from: Json; readonly to: Json })
   if (isShort) {
     return (
       <p class="side">
-        <del>
-          <InlineValue value={from} />
-        </del>{" "}
-        <span aria-hidden="true">→</span>{" "}
-        <ins>
-          <InlineValue value={to} />
-        </ins>
+        <InlineChange from={from} to={to} />
       </p>
     );
   }
   return (
     <div class="sides">
-      <div class="side old">
-        <Was word="before" value={from} />
-        <WholeValue value={from} />
-      </div>
-      <div class="side new">
-        <Was word="after" value={to} />
-        <WholeValue value={to} />
-      </div>
+      {([["before", from, "old"], ["after", to, "new"]] as const).map(([word, value, look]) => (
+        <div key={word} class={`side ${look}`}>
+          <p class="was">
+            {word} <span class="dim">{kindWords(value)}</span>
+          </p>
+          <WholeValue value={value} />
+        </div>
+      ))}
     </div>
   );
 }
 
-function Was({ word, value }: { readonly word: string; readonly value: Json }): JSX.Element {
+/** A replaced value on one line. */
+export function InlineChange({ from, to, longest }: { readonly from: Json; readonly to: Json; readonly longest?: number }): JSX.Element {
+  const most = longest === undefined ? {} : { longest };
   return (
-    <p class="was">
-      {word} <span class="dim">{kindWords(value)}</span>
-    </p>
+    <>
+      <del>
+        <InlineValue value={from} {...most} />
+      </del>{" "}
+      <span aria-hidden="true">→</span>{" "}
+      <ins>
+        <InlineValue value={to} {...most} />
+      </ins>
+    </>
   );
 }
 

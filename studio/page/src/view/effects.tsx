@@ -1,31 +1,13 @@
 // Effects of tasks, with their outcomes.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { exact } from "../model/usage";
 import { shown } from "../model/words";
 import type { Effect } from "../wire/documents";
-import { Node } from "./parts";
+import { Cards, Node } from "./parts";
 import { InlineValue, Prose, WholeValue } from "./values";
 
-const SHOWN = 50;
-
 export function EffectList({ effects }: { readonly effects: readonly Effect[] }): JSX.Element {
-  const [most, setMost] = useState(SHOWN);
-  return (
-    <>
-      <ul class="cards">
-        {effects.slice(0, most).map((effect, at) => (
-          <EffectCard key={`${at} ${effect.name} ${effect.key ?? ""}`} effect={effect} />
-        ))}
-      </ul>
-      {effects.length > most && (
-        <button type="button" class="small-button more" onClick={() => setMost(most + SHOWN)}>
-          Show more of the {exact(effects.length)} effects
-        </button>
-      )}
-    </>
-  );
+  return <Cards all={effects} what="effects" draw={(effect, at) => <EffectCard key={`${at} ${effect.name} ${effect.key ?? ""}`} effect={effect} />} />;
 }
 
 function EffectCard({ effect }: { readonly effect: Effect }): JSX.Element {

@@ -1,6 +1,6 @@
 // Parts of forms: fields with labels and errors, commands to copy, and sentences about what will be stored.
 
-import type { ComponentChildren, JSX, TargetedKeyboardEvent } from "preact";
+import type { ComponentChildren, JSX, TargetedEvent } from "preact";
 import { useId, useState } from "preact/hooks";
 import { shown } from "../model/words";
 import type { Failure } from "../wire/client";
@@ -56,6 +56,81 @@ export function Refusal({ failure }: { readonly failure: Failure | null }): JSX.
   );
 }
 
+/** A field for a name, a path or another line that is not prose. */
+export function LineField(props: {
+  readonly label: string;
+  readonly description?: string;
+  readonly problem?: string | null;
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+  readonly onChange?: (event: TargetedEvent<HTMLInputElement>) => void;
+  readonly type?: "search";
+  readonly class?: string;
+  readonly placeholder?: string;
+  readonly list?: string;
+  readonly required?: boolean;
+}): JSX.Element {
+  const { label, description, problem, onValue, ...input } = props;
+  return (
+    <Labelled label={label} description={description} problem={problem}>
+      {(attributes) => (
+        <input class="field mono" spellcheck={false} autocomplete="off" {...input} {...attributes} onInput={(event) => onValue(event.currentTarget.value)} />
+      )}
+    </Labelled>
+  );
+}
+
+/** A menu. */
+export function Select(props: {
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, words: string])[];
+  readonly onValue: (value: string) => void;
+  readonly attributes?: JSX.IntrinsicElements["select"];
+}): JSX.Element {
+  return (
+    <select {...props.attributes} class="field" value={props.value} onChange={(event) => props.onValue(event.currentTarget.value)}>
+      {props.options.map(([value, words]) => (
+        <option key={value} value={value}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A form. It is submitted by its button, by Enter in a line, and by Ctrl and Enter elsewhere. */
+export function Form({ run, look = "fields", children, ...attributes }: { readonly run: () => void; readonly look?: string; readonly role?: "search"; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <form
+      {...attributes}
+      class={look}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        event.currentTarget.requestSubmit();
+      }}
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      {children}
+    </form>
+  );
+}
+
+/** The button that submits a form. */
+export function Submit({ isSent = false, isPlain = false, focused = false, children }: { readonly isSent?: boolean; readonly isPlain?: boolean; readonly focused?: boolean; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <button type="submit" class={isPlain ? "button" : "button primary"} disabled={isSent} {...(focused && FOCUSED)}>
+      {children}
+    </button>
+  );
+}
+
+/** The attribute of the place for the focus, when the key of its pane is pressed. */
+export const FOCUSED = { "data-focus": "" } as const;
+
 /** A field for several lines, which grows with its text. */
 export function TextArea(props: {
   readonly value: string;
@@ -107,21 +182,6 @@ export function Check({ checked, onChecked, children }: { readonly checked: bool
   );
 }
 
-/** Handles the submission of a form here, without leaving the page. */
-export function submitted(run: () => void): (event: Event) => void {
-  return (event) => {
-    event.preventDefault();
-    run();
-  };
-}
-
-/** Submits a form with Ctrl and Enter from a field in which Enter begins a line. */
-export function submitByKey(event: TargetedKeyboardEvent<HTMLFormElement>): void {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-  event.preventDefault();
-  event.currentTarget.requestSubmit();
-}
-
 /** What will be stored, and where, in sentences above the button. */
 export function Sentences({ title = "What will be stored", words }: { readonly title?: string; readonly words: readonly string[] }): JSX.Element {
   const id = useId();
@@ -165,7 +225,7 @@ export function CommandLine({ command, what = "the command" }: { readonly comman
 /** Commands for a file that is open without its program. */
 export function Commands(props: { readonly commands: readonly string[]; readonly focused?: boolean; readonly children: ComponentChildren }): JSX.Element {
   return (
-    <section class="commands" tabIndex={-1} {...(props.focused === true && { "data-focus": "" })}>
+    <section class="commands" tabIndex={-1} {...(props.focused === true && FOCUSED)}>
       <p>{props.children}</p>
       {props.commands.map((command) => (
         <CommandLine key={command} command={command} />

@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { atThread, fragmentOf } from "../model/address";
 import { keyOf, titleOf } from "../model/keys";
-import { counted, excerpt, shown, shownNode } from "../model/words";
+import { askerOf } from "../model/standing";
+import { counted, excerpt, shown } from "../model/words";
 import { print } from "../wire/json";
 import type { OpenQuestion } from "../wire/documents";
 import * as requests from "../wire/requests";
@@ -41,7 +42,7 @@ function Question({ question }: { readonly question: OpenQuestion }): JSX.Elemen
     <li class="inbox-item">
       <a href={fragmentOf(view)}>{excerpt(questionText(question.question), 200)}</a>
       <span class="second">
-        {shown(question.thread)} · {[...(question.path ?? []), question.node].map(shownNode).join(" / ")}
+        {shown(question.thread)} · {askerOf(question)}
         {question.deadline !== undefined && (
           <>
             {" "}

@@ -1,7 +1,10 @@
 // Small parts that all screens share.
 
 import type { ComponentChildren, JSX } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { Held } from "../model/documents";
 import { type Action, BINDINGS, keyOf, titleOf } from "../model/keys";
+import { exact } from "../model/usage";
 import { ago, shown, shownNode, time } from "../model/words";
 import type { Failure } from "../wire/client";
 import { useAct } from "./context";
@@ -78,6 +81,60 @@ export function FailureSentence({ failure }: { readonly failure: Failure }): JSX
   );
 }
 
+/** Draws a document. Until it has been read, a sentence says so; if it cannot be read, its error is shown. */
+export function drawn<T>({ value, failure }: Held<T>, reading: string, draw: (value: T) => JSX.Element): JSX.Element {
+  if (value !== null) return draw(value);
+  return failure === null ? <Sentence>{reading}</Sentence> : <FailureSentence failure={failure} />;
+}
+
+/** A part of a pane, with its heading. */
+export function Block({ title, look = "", children }: { readonly title: ComponentChildren; readonly look?: string; readonly children: ComponentChildren }): JSX.Element {
+  const id = useId();
+  return (
+    <section class={`block ${look}`} aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** Returns the first items of a long list, and a button that shows more of them. */
+export function useFirst<T>(all: readonly T[], few: number, what: string): readonly [readonly T[], JSX.Element | null] {
+  const [most, setMost] = useState(few);
+  return [
+    all.slice(0, most),
+    all.length > most ? (
+      <button type="button" class="small-button more" onClick={() => setMost(2 * most)}>
+        Show more of the {exact(all.length)} {what}
+      </button>
+    ) : null,
+  ];
+}
+
+export function Cards<T>({ all, what, draw }: { readonly all: readonly T[]; readonly what: string; readonly draw: (one: T, at: number) => JSX.Element }): JSX.Element {
+  const [first, more] = useFirst(all, 50, what);
+  return (
+    <>
+      <ul class="cards">{first.map(draw)}</ul>
+      {more}
+    </>
+  );
+}
+
+/** Facts by their names. */
+export function Facts({ all }: { readonly all: readonly (readonly [string, ComponentChildren])[] }): JSX.Element {
+  return (
+    <dl class="facts">
+      {all.map(([name, fact]) => (
+        <div key={name}>
+          <dt>{shown(name)}</dt>
+          <dd>{fact}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 export function Time({ at, now, relative = false }: { readonly at: string; readonly now: Date; readonly relative?: boolean }): JSX.Element {
   return (
     <time dateTime={at} title={shown(at)}>
@@ -88,18 +145,4 @@ export function Time({ at, now, relative = false }: { readonly at: string; reado
 
 export function Node({ name }: { readonly name: string }): JSX.Element {
   return <span class="node">{shownNode(name)}</span>;
-}
-
-/** A list of names on one line. */
-export function Names({ names, of = "field" }: { readonly names: readonly string[]; readonly of?: "field" | "node" }): JSX.Element {
-  return (
-    <span class={of}>
-      {names.map((name, position) => (
-        <>
-          {position > 0 && ", "}
-          {of === "node" ? shownNode(name) : shown(name)}
-        </>
-      ))}
-    </span>
-  );
 }

@@ -1,9 +1,8 @@
 // The status of a thread, of a task and of a row: a shape, a colour and a word.
 
 import type { JSX } from "preact";
+import { type Tone, isHeld } from "../model/standing";
 import type { Lease, Status } from "../wire/documents";
-
-export type Tone = "good" | "wait" | "bad" | "run" | "plain";
 
 const SHAPES: { readonly [T in Tone]: string } = {
   good: "M3.5 8.500 6.500 11.500 12.500 5",
@@ -27,20 +26,13 @@ export function standing(thread: { readonly status: Status; readonly questions: 
   readonly tone: Tone;
   readonly word: string;
 } {
-  if (thread.status !== "finished" && thread.status !== "waiting" && thread.lease !== undefined && !thread.lease.over) {
+  if (thread.status !== "finished" && thread.status !== "waiting" && isHeld(thread)) {
     return { tone: "run", word: "running" };
   }
-  switch (thread.status) {
-    case "finished":
-      return { tone: "good", word: "finished" };
-    case "waiting":
-      return { tone: "wait", word: "waiting" };
-    case "failed":
-      return { tone: "bad", word: "failed" };
-    case "unfinished":
-      return { tone: "plain", word: "unfinished" };
-  }
+  return { tone: TONES[thread.status], word: thread.status };
 }
+
+const TONES: { readonly [S in Status]: Tone } = { finished: "good", waiting: "wait", failed: "bad", unfinished: "plain" };
 
 export function StatusMark({ tone, word }: { readonly tone: Tone; readonly word: string }): JSX.Element {
   return (

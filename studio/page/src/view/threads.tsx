@@ -2,11 +2,12 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type View, atThread, fragmentOf, withParameters } from "../model/address";
+import { type View, atThread, fragmentOf } from "../model/address";
 import { bytes, compact, cost, counted, excerpt, shown } from "../model/words";
 import type { Thread } from "../wire/documents";
 import * as requests from "../wire/requests";
 import { useDocument, useStudio } from "./context";
+import { Select } from "./forms";
 import { Inbox } from "./inbox";
 import { ActionButton, FailureSentence, Sentence, Time } from "./parts";
 import { StatusMark, standing } from "./status";
@@ -72,7 +73,7 @@ function NoThreads(): JSX.Element {
   return (
     <Sentence>
       <p>No thread matches the filter.</p>
-      <button type="button" class="button" onClick={() => studio.show(withParameters(studio.view.peek(), { status: null, graph: null, text: null }))}>
+      <button type="button" class="button" onClick={() => studio.set({ status: null, graph: null, text: null }, "push")}>
         Show all threads
       </button>
     </Sentence>
@@ -111,12 +112,11 @@ function Filters(): JSX.Element {
   const [typed, setTyped] = useState(text);
   const [edited, setEdited] = useState(false);
   void studio.threads.value.version.value;
-  const set = (changes: Parameters<typeof withParameters>[1]) => studio.show(withParameters(studio.view.peek(), changes), "replace");
 
   useEffect(() => {
     if (!edited) return;
     const timer = setTimeout(() => {
-      set({ text: typed || null });
+      studio.set({ text: typed || null });
       setEdited(false);
     }, TYPING_MS);
     return () => clearTimeout(timer);
@@ -141,23 +141,9 @@ function Filters(): JSX.Element {
           setEdited(true);
         }}
       />
-      <select class="field" aria-label="Status" value={status} onChange={(event) => set({ status: event.currentTarget.value || null })}>
-        <option value="">All statuses</option>
-        {STATUSES.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
+      <Select attributes={{ "aria-label": "Status" }} value={status} options={[["", "All statuses"], ...STATUSES.map((name) => [name, name] as const)]} onValue={(name) => studio.set({ status: name || null })} />
       {(graphs.length > 1 || graph !== "") && (
-        <select class="field" aria-label="Graph" value={graph} onChange={(event) => set({ graph: event.currentTarget.value || null })}>
-          <option value="">All graphs</option>
-          {graphs.map((name) => (
-            <option key={name} value={name}>
-              {shown(name)}
-            </option>
-          ))}
-        </select>
+        <Select attributes={{ "aria-label": "Graph" }} value={graph} options={[["", "All graphs"], ...graphs.map((name) => [name, shown(name)] as const)]} onValue={(name) => studio.set({ graph: name || null })} />
       )}
     </div>
   );

@@ -81,14 +81,10 @@ export function object(required: Members, optional: Members = {}): Decoder<{ [na
     if (!isObject(value)) throw new Mismatch(place, "an object");
     const decoded: { [name: string]: unknown } = {};
     const at = (name: string) => (place ? `${place}.${name}` : name);
-    for (const [name, member] of Object.entries(required)) {
-      const held = Object.hasOwn(value, name) ? value[name] : undefined;
-      if (held === undefined) throw new Mismatch(at(name), "there");
-      decoded[name] = member(held, at(name));
-    }
-    for (const [name, member] of Object.entries(optional)) {
+    for (const [name, member] of Object.entries({ ...required, ...optional })) {
       const held = Object.hasOwn(value, name) ? value[name] : undefined;
       if (held !== undefined) decoded[name] = member(held, at(name));
+      else if (Object.hasOwn(required, name)) throw new Mismatch(at(name), "there");
     }
     return decoded;
   };

@@ -174,6 +174,7 @@ export const diff = object(
   { from: nullable(text), to: text, state: list(difference), effects: list(effect) },
   { from_names: list(text), to_names: list(text), used: usage },
 );
+export type Diff = Of<typeof diff>;
 
 export const author = object({ checkpoint: text, step: number, source, tasks: list(pair(number, text)) }, { item: json });
 export type Author = Of<typeof author>;

@@ -100,13 +100,15 @@ export interface EditOptions {
   /** The node as which the values are written, and the case that it chooses. */
   readonly as?: string | undefined;
   readonly case?: string | undefined;
+  /** `true` to change a field to another kind of JSON. */
+  readonly force?: boolean | undefined;
 }
 
-export const preview = (checkpoint: string, set: readonly Assignment[], { as, case: chosen }: EditOptions = {}) =>
-  writes("preview", shapes.diff, { checkpoint, set: assignments(set), as, case: chosen });
+export const preview = (checkpoint: string, set: readonly Assignment[], { as, case: chosen, force }: EditOptions = {}) =>
+  writes("preview", shapes.diff, { checkpoint, set: assignments(set), as, case: chosen, force });
 
-export const edit = (checkpoint: string, set: readonly Assignment[], { name, as, case: chosen }: EditOptions = {}) =>
-  writes("edit", shapes.edited, { checkpoint, set: assignments(set), name, as, case: chosen });
+export const edit = (checkpoint: string, set: readonly Assignment[], { name, as, case: chosen, force }: EditOptions = {}) =>
+  writes("edit", shapes.edited, { checkpoint, set: assignments(set), name, as, case: chosen, force });
 
 export const fork = (checkpoint: string, name?: string) => writes("fork", shapes.forked, { checkpoint, name });
 

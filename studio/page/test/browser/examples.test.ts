@@ -1,14 +1,9 @@
 // The files that the bundled examples leave: every pane reads every thread.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type TestContext, test } from "node:test";
-import { promisify } from "node:util";
+import { test } from "node:test";
 import { PANES } from "../../src/model/address";
-import { EXAMPLES, afterwards, serverOf, superstep } from "../served";
+import { filesOf, serverOf, superstep } from "../served";
 import { SCHEMES, accessible } from "./accessible";
 import { Tab } from "./studio";
 
@@ -26,22 +21,9 @@ const RUNS: readonly (readonly [name: string, ...given: string[]])[] = [
   ["agentic", "What does a fork copy?"],
 ];
 
-/** Runs an example in a folder of its own, and returns the checkpoint files that it left. */
-async function filesOf(t: TestContext, [name, ...given]: (typeof RUNS)[number]): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "studio-"));
-  afterwards(t, () => rm(folder, { recursive: true, force: true }));
-  const env = { ...process.env, TMPDIR: folder, HOME: folder, XDG_DATA_HOME: folder };
-  const run = promisify(execFile)(join(EXAMPLES, name), given, { cwd: folder, env, timeout: 60_000 });
-  run.child.stdin?.end();
-  await run;
-  const files = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith(".db")).map((path) => join(folder, path));
-  const isRead = await Promise.all(files.map((file) => superstep("threads", file).then(() => true, () => false)));
-  return files.filter((_, at) => isRead[at] === true);
-}
-
 for (const run of RUNS) {
   test(`the file of ${run[0]}`, async (t) => {
-    const files = await filesOf(t, run);
+    const files = await filesOf(t, ...run);
     assert.ok(files.length > 0, "it leaves no checkpoint file");
     for (const file of files) {
       const { threads } = JSON.parse(await superstep("threads", file, "--json"));
@@ -65,7 +47,7 @@ for (const run of RUNS) {
 
 for (const colorScheme of SCHEMES) {
   test(`axe-core has no finding in a conversation with its calls, ${colorScheme}`, async (t) => {
-    const [file = ""] = await filesOf(t, ["agent_loop", "What does a fork copy?"]);
+    const [file = ""] = await filesOf(t, "agent_loop", "What does a fork copy?");
     const { threads } = JSON.parse(await superstep("threads", file, "--json"));
     const views = ["messages", "calls", "tasks", "graph", "state"].map((pane) => `#/t/${threads[0].thread}?pane=${pane}`);
     await accessible(t, await serverOf(t, file), views, colorScheme);

@@ -157,20 +157,6 @@ test("after a broken connection nothing is lost or repeated, and the page is at 
   tab.check();
 });
 
-test("a part of the page that could not be loaded is loaded again with the page", async (t) => {
-  const file = await fileOf(t, "visit");
-  const isLater = /later\.js$/;
-  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit", { prepare: async (page) => void (await page.route(isLater, (route) => route.abort())) });
-  await tab.sees("heading", "Step 21 · evaluate");
-  await tab.press("e");
-  await tab.reads(/This part of the page could not be loaded/);
-  await tab.focused("Reload");
-  await tab.page.unroute(isLater);
-  await tab.press("Enter");
-  await tab.sees("textbox", "JSON");
-  tab.check();
-});
-
 test("a program that was started again does not know the token", async (t) => {
   const file = await fileOf(t, "visit");
   const first = await serverOf(t, file);

@@ -60,7 +60,7 @@ export const SCREENS: readonly Screen[] = [
   { question: "what was it before?", view: step8("side=before"), sees: [["treeitem", /^answer .*except Mondays/]] },
   { question: "what changed?", view: step8("pane=diff"), sees: [["link", "answer"], ["deletion", ""]], reads: ["except Mondays"] },
   { question: "what ran?", view: step8("pane=tasks"), sees: [["heading", "Ran: write"], ["heading", "Next: evaluate"]] },
-  { question: "what was said?", view: step8("pane=messages"), sees: [], reads: [/there is no list of messages in the state/] },
+  { question: "what was said?", view: step8("pane=messages"), sees: [], reads: ["There is no conversation in this state."] },
   { question: "what did the model see and say?", view: step8("pane=calls"), sees: [], reads: ["No model was called in this step."] },
   { question: "who wrote this?", view: step8("pane=blame&path=answer"), sees: [["link", "step 8"], ["link", "step 6"]], reads: [/by write at/] },
   {

@@ -176,7 +176,7 @@ export class Tab {
     const { page } = this;
     const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
     await drawn();
-    const reading = () => page.evaluate(() => /(?:Reading|Loading|Comparing|Searching)[^.…]* …/.exec(document.querySelector("main")?.textContent ?? "Reading …")?.[0]);
+    const reading = () => page.evaluate(() => /(?:Reading|Checking|Comparing|Searching|Writing)[^.…]* …/.exec(document.querySelector("main")?.textContent ?? "Reading …")?.[0]);
     await this.until(async () => (await reading()) === undefined, `what is read at ${page.url()}`);
     await drawn();
   }

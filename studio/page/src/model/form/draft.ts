@@ -10,7 +10,6 @@ export type Draft =
   | { readonly is: "typed"; readonly text: string }
   /** The position of the chosen option; `null` before the choice. */
   | { readonly is: "chosen"; readonly at: number | null }
-  | { readonly is: "flag"; readonly value: boolean | null }
   | { readonly is: "list"; readonly items: readonly Draft[] }
   /** The members that are present. */
   | { readonly is: "object"; readonly members: Members }
@@ -54,8 +53,6 @@ function empty(field: Field): Draft {
       return { is: "typed", text: "" };
     case "choice":
       return { is: "chosen", at: null };
-    case "flag":
-      return { is: "flag", value: null };
     case "list":
       return { is: "list", items: Array.from({ length: Math.min(field.fewest, PREPARED) }, () => blank(field.item())) };
     case "object": {
@@ -88,8 +85,6 @@ export function draftOf(field: Field, value: Json): Draft | null {
       const at = field.options.findIndex((option) => equal(option.value, value));
       return at < 0 ? null : { is: "chosen", at };
     }
-    case "flag":
-      return typeof value === "boolean" ? { is: "flag", value } : null;
     case "list": {
       if (!Array.isArray(value)) return null;
       const items = value.map((item) => draftOf(field.item(), item));
@@ -164,8 +159,6 @@ function read(field: Field, draft: Draft, path: string, problems: Problem[]): Js
       const option = draft.is === "chosen" && draft.at !== null ? field.options[draft.at] : undefined;
       return option === undefined ? fault("Choose one.") : option.value;
     }
-    case "flag":
-      return draft.is === "flag" && draft.value !== null ? draft.value : fault("Choose yes or no.");
     case "list": {
       const items = draft.is === "list" ? draft.items : [];
       if (items.length < field.fewest) return fault(`It needs at least ${field.fewest}; there are ${items.length}.`);

@@ -16,7 +16,6 @@ type Control =
   | { readonly is: "text"; readonly shortest: number; readonly longest: number; readonly pattern: RegExp | null; readonly format: string }
   | ({ readonly is: "number"; readonly isInteger: boolean } & Bounds)
   | { readonly is: "choice"; readonly options: readonly Option[] }
-  | { readonly is: "flag" }
   | { readonly is: "list"; readonly item: () => Field; readonly fewest: number; readonly most: number }
   | { readonly is: "object"; readonly members: readonly Member[]; readonly isClosed: boolean }
   /** A value or `null`. */
@@ -244,7 +243,7 @@ function plain(schema: Schema, root: Json): Control {
     case "number":
       return { is: "number", isInteger: schema["type"] === "integer", ...boundsOf(schema) };
     case "boolean":
-      return { is: "flag" };
+      return { is: "choice", options: YES_NO };
     case "null":
       return { is: "fixed", value: null };
     case "array":
@@ -255,6 +254,11 @@ function plain(schema: Schema, root: Json): Control {
       return { is: "json" };
   }
 }
+
+const YES_NO: readonly Option[] = [
+  { value: true, title: "Yes", description: "" },
+  { value: false, title: "No", description: "" },
+];
 
 function boundsOf(schema: Schema): Bounds {
   const [least, most] = [numberOf(schema, "minimum") ?? -Infinity, numberOf(schema, "maximum") ?? Infinity];

@@ -1,8 +1,7 @@
 // Bisect: the first step where a condition holds, or the first bad one between marks.
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
+import { useEffect } from "preact/hooks";
 import { bisectCommand } from "../../model/commands";
 import { judgementWords } from "../../model/judging";
 import { keyOf } from "../../model/keys";
@@ -11,10 +10,10 @@ import { exact } from "../../model/usage";
 import { counted, grouped, shortId, shown, shownNode } from "../../model/words";
 import type { Bisect, Line } from "../../wire/documents";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
-import { Check, CommandLine, Labelled, submitted } from "../forms";
+import { useDocument, useStudio, useTyped } from "../context";
+import { Check, CommandLine, FOCUSED, Form, LineField, Submit } from "../forms";
 import { ViewLink } from "../links";
-import { ActionButton, FailureSentence, Sentence, Time } from "../parts";
+import { ActionButton, Block, Time, drawn } from "../parts";
 import { WholeValue } from "../values";
 import type { PaneProps } from "./registry";
 
@@ -32,56 +31,37 @@ function ByPredicate({ checkpoint }: PaneProps): JSX.Element {
   const { path, is, linear } = studio.view.value.parameters;
   const isLinear = linear !== undefined;
   const isAsked = path !== undefined && is !== undefined;
-  const { value, failure, loading, isOld } = useDocument(isAsked ? requests.bisect(checkpoint, path, is, isLinear) : null);
+  const found = useDocument(isAsked ? requests.bisect(checkpoint, path, is, isLinear) : null);
   return (
-    <section class="block" aria-labelledby="bisect-predicate">
-      <h3 id="bisect-predicate">By a condition</h3>
+    <Block title="By a condition">
       <PredicateForm path={path ?? ""} is={is ?? ""} isLinear={isLinear} />
-      {isAsked && failure !== null && value === null && <FailureSentence failure={failure} />}
-      {isAsked && value === null && failure === null && <Sentence>Checking states …</Sentence>}
-      {isAsked && value !== null && <Result document={value} checkpoint={checkpoint} path={path} is={is} isLinear={isLinear} isOld={isOld && loading} />}
-    </section>
+      {isAsked &&
+        drawn(found, "Checking states …", (document) => (
+          <Result document={document} checkpoint={checkpoint} path={path} is={is} isLinear={isLinear} isOld={found.isOld && found.loading} />
+        ))}
+    </Block>
   );
 }
 
 function PredicateForm(props: { readonly path: string; readonly is: string; readonly isLinear: boolean }): JSX.Element {
   const studio = useStudio();
-  const [path, setPath] = useState(props.path);
-  const [is, setIs] = useState(props.is);
-  const [isLinear, setLinear] = useState(props.isLinear);
-  useEffect(() => setPath(props.path), [props.path]);
-  useEffect(() => setIs(props.is), [props.is]);
-  useEffect(() => setLinear(props.isLinear), [props.isLinear]);
+  const [path, setPath] = useTyped(props.path);
+  const [is, setIs] = useTyped(props.is);
+  const [isLinear, setLinear] = useTyped(props.isLinear);
   return (
-    <form
-      class="fields"
-      onSubmit={submitted(() => {
-        const parameters = { path: path.trim() || null, is: is.trim() || null, linear: isLinear ? "true" : null };
-        studio.show(withParameters(studio.view.peek(), parameters));
-      })}
-    >
+    <Form run={() => studio.set({ path: path.trim() || null, is: is.trim() || null, linear: isLinear ? "true" : null }, "push")}>
       <div class="fields-row">
-        <Labelled label="Path in the state">
-          {(attributes) => (
-            <input {...attributes} class="field mono" value={path} data-focus="" required spellcheck={false} autocomplete="off" placeholder="answer" onInput={(event) => setPath(event.currentTarget.value)} />
-          )}
-        </Labelled>
-        <Labelled label="The condition is">
-          {(attributes) => (
-            <input {...attributes} class="field mono" value={is} required spellcheck={false} autocomplete="off" placeholder="!~ except Mondays" onInput={(event) => setIs(event.currentTarget.value)} />
-          )}
-        </Labelled>
+        <LineField label="Path in the state" value={path} onValue={setPath} required placeholder="answer" {...FOCUSED} />
+        <LineField label="The condition is" value={is} onValue={setIs} required placeholder="!~ except Mondays" />
       </div>
       <Check checked={isLinear} onChecked={setLinear}>
         Check every state, also if the condition holds and later does not
       </Check>
       <div class="fields-end">
-        <button type="submit" class="button primary">
-          Find the first step
-        </button>
+        <Submit>Find the first step</Submit>
         <PredicateHelp choose={setIs} />
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -201,8 +181,7 @@ function ByMarks({ row }: PaneProps): JSX.Element {
   const isNext = judgement.is === "next" && judgement.step.id === row?.id;
   const isWrong = judgement.is === "apart" || judgement.is === "reversed" || judgement.is === "failed";
   return (
-    <section class="block" aria-labelledby="bisect-marks">
-      <h3 id="bisect-marks">By your own judgement</h3>
+    <Block title="By your own judgement">
       <p class="dim">Mark a good step and a later bad one. Each judgement halves the range and selects the step in its middle. The marks are kept in the address.</p>
       <div class="marks">
         <Mark name="good" id={good} />
@@ -237,7 +216,7 @@ function ByMarks({ row }: PaneProps): JSX.Element {
           </div>
         </div>
       )}
-    </section>
+    </Block>
   );
 }
 
@@ -269,7 +248,7 @@ function Mark({ name, id }: { readonly name: "good" | "bad"; readonly id: string
           <ViewLink checkpoint={id} pane="bisect">
             {line === undefined ? shortId(id) : `step ${line.step}`}
           </ViewLink>
-          <button type="button" class="button quiet" onClick={() => studio.show(withParameters(studio.view.peek(), { [name]: null }), "replace")}>
+          <button type="button" class="button quiet" onClick={() => studio.set({ [name]: null })}>
             Remove<span class="sr"> the mark {name}</span>
           </button>
         </>

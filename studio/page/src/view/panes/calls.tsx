@@ -1,24 +1,25 @@
 // The model calls of a step.
 
 import type { ComponentChildren, JSX } from "preact";
-import { withParameters } from "../../model/address";
 import { type Call, exact, usageWords } from "../../model/usage";
 import { cost, counted, duration, shown } from "../../model/words";
+import type { Calls } from "../../wire/documents";
 import { isObject } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { ThreadLink } from "../links";
-import { FailureSentence, Node, Sentence } from "../parts";
+import { Block, Facts, Node, Sentence, drawn } from "../parts";
 import { Prose, WholeValue } from "../values";
 import { PromptOfCall, PromptDifference } from "./prompt";
 import type { PaneProps } from "./registry";
 
 export function CallsPane({ checkpoint, row }: PaneProps): JSX.Element {
+  return drawn(useDocument(requests.calls(checkpoint)), "Reading the model calls …", (document) => <StepCalls document={document} row={row} />);
+}
+
+function StepCalls({ document, row }: { readonly document: Calls; readonly row: PaneProps["row"] }): JSX.Element {
   const studio = useStudio();
-  const { value, failure } = useDocument(requests.calls(checkpoint));
-  if (failure !== null && value === null) return <FailureSentence failure={failure} />;
-  if (value === null) return <Sentence>Reading the model calls …</Sentence>;
-  const { calls, used } = value;
+  const { calls, used, checkpoint } = document;
   if (calls.length === 0) {
     return (
       <Sentence>
@@ -40,7 +41,7 @@ export function CallsPane({ checkpoint, row }: PaneProps): JSX.Element {
                 type="button"
                 class="call-choice"
                 aria-pressed={position === at}
-                onClick={() => studio.show(withParameters(studio.view.peek(), { call: position === 0 ? null : String(position) }), "replace")}
+                onClick={() => studio.set({ call: position === 0 ? null : String(position) })}
               >
                 <CallLine call={one} />
               </button>
@@ -48,7 +49,7 @@ export function CallsPane({ checkpoint, row }: PaneProps): JSX.Element {
           ))}
         </ul>
       )}
-      {call !== undefined && <CallDetail key={`${value.checkpoint} ${at}`} call={call} calls={calls} at={at} checkpoint={value.checkpoint} row={row} />}
+      {call !== undefined && <CallDetail key={`${checkpoint} ${at}`} call={call} calls={calls} at={at} checkpoint={checkpoint} row={row} />}
     </div>
   );
 }
@@ -79,21 +80,21 @@ interface DetailProps {
 function CallDetail({ call, calls, at, checkpoint, row }: DetailProps): JSX.Element {
   return (
     <>
-      <Facts call={call} />
-      <Section title="Response">
+      <Facts all={factsOf(call)} />
+      <Block title="Response">
         <Response call={call} />
-      </Section>
-      <Section title="Prompt">
+      </Block>
+      <Block title="Prompt">
         <PromptOfCall call={call} parent={row?.parent} />
-      </Section>
-      <Section title="Difference of prompts">
+      </Block>
+      <Block title="Difference of prompts">
         <PromptDifference call={call} calls={calls} at={at} checkpoint={checkpoint} row={row} />
-      </Section>
+      </Block>
     </>
   );
 }
 
-function Facts({ call }: { readonly call: Call }): JSX.Element {
+function factsOf(call: Call): readonly (readonly [string, ComponentChildren])[] {
   const facts: [string, ComponentChildren][] = [];
   const { node, name, key, subgraph, model } = call;
   if (model !== undefined) facts.push(["Model", <span class="node">{shown(model)}</span>]);
@@ -105,31 +106,13 @@ function Facts({ call }: { readonly call: Call }): JSX.Element {
   if (call.elapsed_ms !== undefined) facts.push(["Duration", duration(call.elapsed_ms)]);
   if (call.first_token_ms !== undefined) facts.push(["First token after", duration(call.first_token_ms)]);
   if (call.cost !== undefined) facts.push(["Cost", cost(call.cost)]);
-  return (
-    <dl class="facts">
-      {facts.map(([title, value]) => (
-        <div key={title}>
-          <dt>{title}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return facts;
 }
 
 function inputWords({ input_tokens: all, cache_read_tokens: cached }: Call): string {
   if (cached === undefined) return exact(all);
   const share = all === 0 ? "" : `, ${Math.round((100 * cached) / all)} %`;
   return `${exact(all)} (${exact(cached)} from the cache${share})`;
-}
-
-function Section({ title, children }: { readonly title: string; readonly children: ComponentChildren }): JSX.Element {
-  return (
-    <section class="block">
-      <h3>{title}</h3>
-      {children}
-    </section>
-  );
 }
 
 /** The text and the tool calls of a response, and then all of it. */

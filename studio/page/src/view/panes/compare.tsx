@@ -1,19 +1,19 @@
 // Compare: two branches or threads, aligned at what they share.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
+import { useId, useState } from "preact/hooks";
 import { type Aligned, type Figure, aligned, figures, firstDivergence } from "../../model/alignment";
 import { exact } from "../../model/usage";
 import { cost, counted, duration, grouped, shortId, shown, shownNode } from "../../model/words";
 import type { Compare, Line } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { isId } from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useDocument, useStudio, useTimelineRows, useTyped } from "../context";
 import { DifferenceList } from "../differences";
-import { Labelled, submitted } from "../forms";
+import { FOCUSED, Form, LineField, Submit } from "../forms";
 import { CheckpointLink } from "../links";
-import { ActionButton, FailureSentence, Sentence } from "../parts";
+import { ActionButton, Block, drawn, useFirst } from "../parts";
+import { whatRan } from "../timeline/row";
 import type { PaneProps } from "./registry";
 
 /** The rows that are drawn before more are asked for. */
@@ -22,13 +22,14 @@ const SHOWN = 60;
 export function ComparePane({ checkpoint, row }: PaneProps): JSX.Element {
   const studio = useStudio();
   const { marked } = studio.view.value.parameters;
-  const { value, failure } = useDocument(marked === undefined ? null : requests.compare(marked, checkpoint));
+  const compared = useDocument(marked === undefined ? null : requests.compare(marked, checkpoint));
   return (
     <div class="padded">
       <OtherForm marked={marked ?? ""} isSelected={marked !== undefined && marked === row?.id} />
-      {marked !== undefined && failure !== null && value === null && <FailureSentence failure={failure} />}
-      {marked !== undefined && failure === null && value === null && <Sentence>Comparing …</Sentence>}
-      {marked !== undefined && value !== null && <Comparison key={`${marked} ${checkpoint}`} document={value} names={[nameOf(marked), nameOf(checkpoint)]} />}
+      {marked !== undefined &&
+        drawn(compared, "Comparing …", (document) => (
+          <Comparison key={`${marked} ${checkpoint}`} document={document} names={[nameOf(marked), nameOf(checkpoint)]} />
+        ))}
     </div>
   );
 }
@@ -41,40 +42,36 @@ function nameOf(checkpoint: string): string {
 /** Chooses the other side: a thread, or a checkpoint of any thread. */
 function OtherForm({ marked, isSelected }: { readonly marked: string; readonly isSelected: boolean }): JSX.Element {
   const studio = useStudio();
-  const [typed, setTyped] = useState(marked);
-  useEffect(() => setTyped(marked), [marked]);
+  const [typed, setTyped] = useTyped(marked);
+  const listed = useId();
   const { thread } = studio.view.value;
   void studio.threads.value.version.value;
-  const heads = (studio.timeline.value?.all() ?? []).flatMap(([, { head_of: heads = [] }]) => heads);
+  const heads = useTimelineRows().flatMap((row) => row.head_of ?? []);
   const threads = studio.threads.value.all().map(([, each]) => each.name ?? each.thread);
   const others = [...new Set([...heads, ...threads])].filter((name) => name !== thread).slice(0, SHOWN);
   return (
-    <form
-      class="fields"
-      onSubmit={submitted(() => studio.show(withParameters(studio.view.peek(), { marked: typed.trim() || null })))}
-    >
+    <Form run={() => studio.set({ marked: typed.trim() || null }, "push")}>
       <div class="fields-row">
-        <Labelled
+        <LineField
           label="Compare the selected step with"
           description={isSelected ? "The selected step is the marked one. Select another step, or enter another one here." : "A thread, a checkpoint such as rust@3, or the marked step"}
-        >
-          {(attributes) => (
-            <input {...attributes} class="field mono" list="compare-others" value={typed} data-focus="" required spellcheck={false} autocomplete="off" onInput={(event) => setTyped(event.currentTarget.value)} />
-          )}
-        </Labelled>
-        <datalist id="compare-others">
+          value={typed}
+          onValue={setTyped}
+          list={listed}
+          required
+          {...FOCUSED}
+        />
+        <datalist id={listed}>
           {others.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>
-        <button type="submit" class="button primary">
-          Compare
-        </button>
+        <Submit>Compare</Submit>
         <ActionButton action="mark" sign="diamond">
           Mark the selected step
         </ActionButton>
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -98,12 +95,9 @@ function Comparison({ document, names }: { readonly document: Compare; readonly 
       </p>
       {rows.length > 0 && <Steps rows={rows} divergence={divergence} names={names} />}
       <Figures all={figures(document)} names={names} />
-      <section class="block" aria-labelledby="compare-state">
-        <h3 id="compare-state">
-          {state.length === 0 ? "The states are the same" : `${counted(state.length, "difference")} of the states, from ${names[0]} to ${names[1]}`}
-        </h3>
+      <Block title={state.length === 0 ? "The states are the same" : `${counted(state.length, "difference")} of the states, from ${names[0]} to ${names[1]}`}>
         <DifferenceList differences={state} />
-      </section>
+      </Block>
     </>
   );
 }
@@ -119,7 +113,7 @@ function DivergenceWords({ rows, at }: { readonly rows: readonly Aligned[]; read
   if (rows.length === 0 || rows.every(({ a }) => a === null) || rows.every(({ b }) => b === null)) return null;
   const row = at === null ? null : (rows[at] ?? null);
   if (row === null) return <>Since then the same nodes ran on both sides; only values differ.</>;
-  const sides = [row.a, row.b].map((line) => (line === null ? "nothing" : `step ${line.step}, ${doneWords(line)}`));
+  const sides = [row.a, row.b].map((line) => (line === null ? "nothing" : `step ${line.step}, ${whatRan(line)}`));
   return (
     <>
       The first divergence is {sides[0]} on one side and {sides[1]} on the other.
@@ -127,18 +121,11 @@ function DivergenceWords({ rows, at }: { readonly rows: readonly Aligned[]; read
   );
 }
 
-function doneWords({ ran, source }: Line): string {
-  return grouped(ran.filter((node) => node !== "__edit__").map(shownNode)) || SOURCES[source];
-}
-
-const SOURCES: { readonly [S in Line["source"]]: string } = { input: "input", loop: "no task", update: "an edit", fork: "a fork", pruned: "pruned" };
-
 function Steps({ rows, divergence, names }: { readonly rows: readonly Aligned[]; readonly divergence: number | null; readonly names: Names }): JSX.Element {
-  const [most, setMost] = useState(SHOWN);
+  const [first, more] = useFirst(rows, SHOWN, "rows");
   const [open, setOpen] = useState<number | null>(null);
   return (
-    <section class="block" aria-labelledby="compare-steps">
-      <h3 id="compare-steps">Steps beside each other</h3>
+    <Block title="Steps beside each other">
       <table class="plain-table beside">
         <thead>
           <tr>
@@ -147,17 +134,13 @@ function Steps({ rows, divergence, names }: { readonly rows: readonly Aligned[];
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, most).map(({ a, b, isSame }, at) => (
+          {first.map(({ a, b, isSame }, at) => (
             <Beside key={at} a={a} b={b} isSame={isSame} isFirst={at === divergence} isOpen={at === open} open={() => setOpen(at === open ? null : at)} />
           ))}
         </tbody>
       </table>
-      {rows.length > most && (
-        <button type="button" class="small-button more" onClick={() => setMost(most + SHOWN * 5)}>
-          Show more of the {exact(rows.length)} rows
-        </button>
-      )}
-    </section>
+      {more}
+    </Block>
   );
 }
 
@@ -196,7 +179,7 @@ function Side({ line, isFirst, children }: { readonly line: Line | null; readonl
   return (
     <td>
       {children}
-      <CheckpointLink checkpoint={line.id} step={line.step} pane="diff" /> <span class="node">{doneWords(line)}</span>
+      <CheckpointLink checkpoint={line.id} step={line.step} pane="diff" /> <span class="node">{whatRan(line)}</span>
       {isFirst && <span class="tag bad">first divergence</span>}
       <span class="second">
         {line.changed.map(shown).join(", ")}
@@ -207,31 +190,22 @@ function Side({ line, isFirst, children }: { readonly line: Line | null; readonl
 }
 
 function InnerDifference({ a, b }: { readonly a: string; readonly b: string }): JSX.Element {
-  const { value, failure } = useDocument(requests.diff(a, b));
-  if (failure !== null && value === null) return <FailureSentence failure={failure} />;
-  if (value === null) return <Sentence>Reading the difference …</Sentence>;
-  return value.state.length === 0 ? <p class="dim">The states are the same.</p> : <DifferenceList differences={value.state} />;
+  return drawn(useDocument(requests.diff(a, b)), "Reading the difference …", ({ state }) =>
+    state.length === 0 ? <p class="dim">The states are the same.</p> : <DifferenceList differences={state} />,
+  );
 }
 
 function Figures({ all, names }: { readonly all: readonly Figure[]; readonly names: Names }): JSX.Element {
   return (
-    <section class="block" aria-labelledby="compare-figures">
-      <h3 id="compare-figures">What each side did on its own</h3>
+    <Block title="What each side did on its own">
       <table class="plain-table">
         <thead>
           <tr>
-            <th scope="col">
-              <span class="sr">Figure</span>
-            </th>
-            <th scope="col" class="number">
-              {names[0]}
-            </th>
-            <th scope="col" class="number">
-              {names[1]}
-            </th>
-            <th scope="col" class="number">
-              Difference
-            </th>
+            {["Figure", ...names, "Difference"].map((head, at) => (
+              <th key={at} scope="col" class={at === 0 ? "" : "number"}>
+                {head}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -245,17 +219,10 @@ function Figures({ all, names }: { readonly all: readonly Figure[]; readonly nam
           ))}
         </tbody>
       </table>
-    </section>
+    </Block>
   );
 }
 
 function amount(value: number, unit: Figure["unit"]): string {
-  switch (unit) {
-    case "count":
-      return exact(value);
-    case "ms":
-      return duration(value);
-    case "cost":
-      return cost(value);
-  }
+  return { count: exact, ms: duration, cost }[unit](value);
 }

@@ -6,7 +6,7 @@ import { resumeCommand } from "../../model/commands";
 import { nameProblem } from "../../model/storing";
 import { shown } from "../../model/words";
 import { useStudio } from "../context";
-import { Choice, Commands, Labelled } from "../forms";
+import { Choice, Commands, FOCUSED, LineField } from "../forms";
 
 const FIRST: DestinationDraft = { isThread: false, name: "" };
 
@@ -50,24 +50,16 @@ export function DestinationFields({ destination, thread, isOnTop, isChecked, foc
         value={draft.isThread ? "thread" : "branch"}
         onValue={(value) => put({ ...draft, isThread: value === "thread" })}
       />
-      <Labelled label="Name of the new thread" problem={isChecked ? problem : null}>
-        {(attributes) => (
-          <input
-            {...attributes}
-            class="field"
-            value={draft.name}
-            placeholder="monday"
-            spellcheck={false}
-            autocomplete="off"
-            {...(focused && { "data-focus": "" })}
-            onInput={(event) => {
-              const name = event.currentTarget.value;
-              // A name that is typed is meant.
-              put({ isThread: name !== "" || draft.isThread, name });
-            }}
-          />
-        )}
-      </Labelled>
+      <LineField
+        label="Name of the new thread"
+        problem={isChecked ? problem : null}
+        class="field"
+        value={draft.name}
+        placeholder="monday"
+        {...(focused && FOCUSED)}
+        // A name that is typed is meant.
+        onValue={(name) => put({ isThread: name !== "" || draft.isThread, name })}
+      />
     </div>
   );
 }

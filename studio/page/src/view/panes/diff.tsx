@@ -3,19 +3,21 @@
 import type { JSX } from "preact";
 import { usageWords } from "../../model/usage";
 import { counted, shown } from "../../model/words";
+import type { Diff } from "../../wire/documents";
 import * as requests from "../../wire/requests";
 import { useDocument } from "../context";
 import { DifferenceList } from "../differences";
 import { EffectList } from "../effects";
 import { CheckpointLink } from "../links";
-import { FailureSentence, Sentence } from "../parts";
+import { Block, drawn } from "../parts";
 import type { PaneProps } from "./registry";
 
 export function DiffPane({ checkpoint }: PaneProps): JSX.Element {
-  const { value, failure } = useDocument(requests.diff(checkpoint));
-  if (failure !== null && value === null) return <FailureSentence failure={failure} />;
-  if (value === null) return <Sentence>Reading the difference …</Sentence>;
-  const { from, to, state, effects, used, from_names: fromNames = [], to_names: toNames = [] } = value;
+  return drawn(useDocument(requests.diff(checkpoint)), "Reading the difference …", (document) => <StepDifference document={document} />);
+}
+
+function StepDifference({ document }: { readonly document: Diff }): JSX.Element {
+  const { from, to, state, effects, used, from_names: fromNames = [], to_names: toNames = [] } = document;
   return (
     <div class="padded" tabIndex={-1} data-focus="">
       <p class="pane-lead">
@@ -33,11 +35,10 @@ export function DiffPane({ checkpoint }: PaneProps): JSX.Element {
       </p>
       <DifferenceList key={to} differences={state} linked />
       {effects.length > 0 && (
-        <section class="block" aria-labelledby="diff-effects">
-          <h3 id="diff-effects">Effects</h3>
+        <Block title="Effects">
           {used !== undefined && <p class="dim">{usageWords(used).join(" · ")}</p>}
           <EffectList effects={effects} />
-        </section>
+        </Block>
       )}
     </div>
   );

@@ -14,8 +14,8 @@ import { print } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared, useStudio } from "../context";
 import { DifferenceList } from "../differences";
-import { Refusal, Sentences, submitByKey, submitted, useWriting } from "../forms";
-import { FailureSentence, Sentence } from "../parts";
+import { Check, Form, Refusal, Sentences, Submit, useWriting } from "../forms";
+import { Block, FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
 import { DestinationCommands, DestinationFields, useDestination } from "./destination";
 import { AsNodeFields, useAsNode } from "./edit_as";
@@ -50,12 +50,13 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
   const asNode = useAsNode(address.id);
   const open = useOpenQuestions(thread);
   const [isChecked, setChecked] = useState(false);
+  const [isForced, setForced] = useState(false);
   const { isSent, failure, send } = usePost();
   const edit = editOf(state, entries);
   const { name, problem } = destination;
   const isOnTop = isHead && name === null;
   const as = asNode.as === null ? undefined : asNode.as;
-  const options = { as: as?.node, case: as?.case };
+  const options = { as: as?.node, case: as?.case, force: isForced || undefined };
   const preview = usePreview(address.exact, edit, state, canWrite, options);
   const isEmpty = preview.found.length === 0 && as === undefined;
 
@@ -76,14 +77,15 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
     page.focusPane(true);
   };
   return (
-    <form
-      class="padded fields"
-      onKeyDown={submitByKey}
-      onSubmit={submitted(() => void store())}
-    >
+    <Form look="padded fields" run={() => void store()}>
       <EntryFields state={state} entries={entries} put={put} problems={edit.problems} isChecked={isChecked} />
       <AsNodeFields thread={thread} choice={asNode} next={next} />
-      <Preview {...preview} edit={edit} />
+      <Preview {...preview} kinds={canWrite && !isForced ? [] : edit.kinds} />
+      {(isForced || [preview.failure, failure].some(needsForce)) && (
+        <Check checked={isForced} onChecked={setForced}>
+          Store a value of another kind all the same
+        </Check>
+      )}
       <DestinationFields destination={destination} thread={thread} isOnTop={isHead} isChecked={isChecked} />
       <Sentences
         title={`What will be stored in ${shown(file)}`}
@@ -91,9 +93,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
       />
       {canWrite ? (
         <div class="fields-end">
-          <button type="submit" class="button primary" disabled={isSent}>
-            {isOnTop ? `Store it as step ${step + 1}` : name === null ? `Store it on a branch at step ${step}` : `Store it on thread ${shown(name) || "…"}`}
-          </button>
+          <Submit isSent={isSent}>{isOnTop ? `Store it as step ${step + 1}` : name === null ? `Store it on a branch at step ${step}` : `Store it on thread ${shown(name) || "…"}`}</Submit>
         </div>
       ) : (
         <DestinationCommands
@@ -102,7 +102,7 @@ function EditForm({ address, document, file, canWrite }: Props): JSX.Element {
         />
       )}
       <Refusal failure={failure} />
-    </form>
+    </Form>
   );
 }
 
@@ -157,19 +157,21 @@ function usePreview(checkpoint: string, edit: Edit, state: Show["state"], canWri
   return asked !== "" && answer?.asked === asked ? answer.value : { found: here, failure: null };
 }
 
-function Preview({ found, failure, edit }: Previewed & { readonly edit: Edit }): JSX.Element {
+/** Returns `true` for the error that a field would become another kind of JSON. */
+function needsForce(failure: Failure | null): boolean {
+  return failure?.kind === "refused" && failure.path === "force";
+}
+
+function Preview({ found, failure, kinds }: Previewed & { readonly kinds: readonly string[] }): JSX.Element {
   return (
-    <section class="block" aria-labelledby="edit-preview">
-      <h3 id="edit-preview">
-        <span role="status">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</span>
-      </h3>
+    <Block title={<span role="status">{found.length === 0 ? "No difference yet" : counted(found.length, "difference")}</span>}>
       <DifferenceList differences={found} />
-      {edit.kinds.map((words) => (
+      {kinds.map((words) => (
         <p key={words} class="notice">
           {shown(words)}: the program may not be able to read it.
         </p>
       ))}
       <Refusal failure={failure} />
-    </section>
+    </Block>
   );
 }

@@ -6,7 +6,7 @@ import type { NodeDraft } from "../../model/drafts";
 import { shown, shownNode } from "../../model/words";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
-import { Labelled } from "../forms";
+import { Labelled, Select } from "../forms";
 
 export interface AsNode {
   /** The node, and the case that it chooses; `null` for an edit that no node made. */
@@ -44,28 +44,17 @@ export function AsNodeFields({ thread, choice, next }: Props): JSX.Element {
       <div class="fields-row">
         <Labelled label="Node" description="The nodes that follow it are next">
           {(attributes) => (
-            <select {...attributes} class="field" value={as?.node ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
-              <option value="">no node: the same ones stay next</option>
-              {nodes.map(({ node }) => (
-                <option key={node} value={node}>
-                  {shownNode(node)}
-                  {next.includes(node) ? " (next)" : ""}
-                </option>
-              ))}
-            </select>
+            <Select
+              attributes={attributes}
+              value={as?.node ?? ""}
+              options={[["", "no node: the same ones stay next"], ...nodes.map(({ node }) => [node, `${shownNode(node)}${next.includes(node) ? " (next)" : ""}`] as const)]}
+              onValue={choose}
+            />
           )}
         </Labelled>
         {as !== null && cases.length > 0 && (
           <Labelled label="Case that it chooses">
-            {(attributes) => (
-              <select {...attributes} class="field" value={as.case ?? ""} onChange={(event) => put({ node: as.node, case: event.currentTarget.value })}>
-                {cases.map((name) => (
-                  <option key={name} value={name}>
-                    {shown(name)}
-                  </option>
-                ))}
-              </select>
-            )}
+            {(attributes) => <Select attributes={attributes} value={as.case ?? ""} options={cases.map((name) => [name, shown(name)])} onValue={(chosen) => put({ node: as.node, case: chosen })} />}
           </Labelled>
         )}
       </div>

@@ -6,7 +6,7 @@ import { type Entry, converted, entryAt } from "../../model/edits";
 import { parsePath, printPath, valueAt } from "../../model/path";
 import { shown } from "../../model/words";
 import { type Json, isObject, kindOf } from "../../wire/json";
-import { Labelled, TextArea } from "../forms";
+import { FOCUSED, Labelled, LineField, TextArea } from "../forms";
 
 interface Props {
   readonly state: Json;
@@ -63,26 +63,18 @@ function EntryField({ state, entry, problem, isFirst, put, remove }: EntryProps)
     <fieldset class="entry">
       <legend class="sr">{path === "" ? "A value" : shown(path)}</legend>
       <div class="fields-row">
-        <Labelled label="Path">
-          {(attributes) => (
-            <input
-              {...attributes}
-              class="field mono"
-              list="edit-fields"
-              value={path}
-              placeholder="answer"
-              spellcheck={false}
-              autocomplete="off"
-              {...(isFirst && path === "" && { "data-focus": "" })}
-              onInput={(event) => put({ ...entry, path: event.currentTarget.value })}
-              onChange={(event) => {
-                // The present value, unless one is typed already.
-                const chosen = event.currentTarget.value.trim();
-                if (typed === "") put(entryAt(state, chosen));
-              }}
-            />
-          )}
-        </Labelled>
+        <LineField
+          label="Path"
+          list="edit-fields"
+          value={path}
+          placeholder="answer"
+          {...(isFirst && path === "" && FOCUSED)}
+          onValue={(path) => put({ ...entry, path })}
+          onChange={(event) => {
+            // The present value, unless one is typed already.
+            if (typed === "") put(entryAt(state, event.currentTarget.value.trim()));
+          }}
+        />
         {remove !== undefined && (
           <button type="button" class="button quiet" onClick={remove}>
             Remove<span class="sr"> the value at {path}</span>

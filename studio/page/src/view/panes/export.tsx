@@ -9,8 +9,8 @@ import { counted, shown } from "../../model/words";
 import type { Failure } from "../../wire/client";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared, useStudio } from "../context";
-import { Check, CommandLine, CopyButton, Labelled, Refusal, submitted, useWriting } from "../forms";
-import { FailureSentence, Sentence } from "../parts";
+import { Check, CommandLine, CopyButton, Form, LineField, Refusal, Submit, useWriting } from "../forms";
+import { Block, drawn } from "../parts";
 import { usePost } from "../post";
 import type { PaneProps } from "./registry";
 import { type Address, useAddress } from "./selection";
@@ -34,41 +34,34 @@ function Link({ id }: { readonly id: string | null }): JSX.Element {
   const view = studio.view.value;
   const link = page.address(fragmentOf({ ...view, checkpoint: view.checkpoint ?? id }));
   return (
-    <section class="block" aria-labelledby="keep-link">
-      <h3 id="keep-link">Link to this view</h3>
+    <Block title="Link to this view">
       <p>Shows the same step, pane, path and marks while this studio runs. The link has no token: it opens in a tab in which the studio is open.</p>
-      <div class="command">
-        <code>{shown(link)}</code>
-        <CopyButton text={link} what="the link" />
-      </div>
-    </section>
+      <CommandLine command={link} what="the link" />
+    </Block>
   );
 }
 
 function TestCode({ address, file }: { readonly address: Address; readonly file: string }): JSX.Element {
   const [isStep, setStep] = useState(true);
-  const { value, failure } = useDocument(requests.test(address.id, isStep));
+  const test = useDocument(requests.test(address.id, isStep));
   return (
-    <section class="block" aria-labelledby="keep-test">
-      <h3 id="keep-test">Test as Rust code</h3>
+    <Block title="Test as Rust code">
       <p>A test that passes while the program behaves as recorded. One line is missing: the one that builds the graph.</p>
       <Check checked={isStep} onChecked={setStep}>
         Only the superstep that made step {address.step}, not the whole turn
       </Check>
-      {failure !== null && value === null && <FailureSentence failure={failure} />}
-      {value === null && failure === null && <Sentence>Writing the test …</Sentence>}
-      {value !== null && (
+      {drawn(test, "Writing the test …", ({ code, supersteps, secrets = [] }) => (
         <>
           <div class="fields-end">
-            <CopyButton text={value.code} what="the test" />
-            <span class="dim">{counted(value.supersteps, "superstep")}</span>
+            <CopyButton text={code} what="the test" />
+            <span class="dim">{counted(supersteps, "superstep")}</span>
           </div>
-          {value.secrets !== undefined && value.secrets.length > 0 && <p class="notice">It leaves out the secret fields {value.secrets.map(shown).join(", ")}.</p>}
-          <pre class="code">{shown(value.code)}</pre>
+          {secrets.length > 0 && <p class="notice">It leaves out the secret fields {secrets.map(shown).join(", ")}.</p>}
+          <pre class="code">{shown(code)}</pre>
         </>
-      )}
+      ))}
       <CommandLine command={testCommand(file, address.readable, isStep)} />
-    </section>
+    </Block>
   );
 }
 
@@ -85,8 +78,7 @@ function File({ thread, isOuter, file }: { readonly thread: string; readonly isO
     if (result.ok) download(result.value, `${thread.replace(/[^A-Za-z0-9_.-]/g, "_")}.json`);
   };
   return (
-    <section class="block" aria-labelledby="keep-file">
-      <h3 id="keep-file">Thread as a file</h3>
+    <Block title="Thread as a file">
       {isOuter ? (
         <>
           <p>One JSON document with all of {shown(thread)}: its branches, its past, its subgraphs, effects, questions and answers. The command import takes it into another file.</p>
@@ -105,7 +97,7 @@ function File({ thread, isOuter, file }: { readonly thread: string; readonly isO
       ) : (
         <p>A subgraph is exported with its outer thread. Select that thread.</p>
       )}
-    </section>
+    </Block>
   );
 }
 
@@ -143,29 +135,23 @@ function Name({ address, file, canWrite, names }: NameProps): JSX.Element {
     studio.announcer.say(`Step ${address.step} has the name ${shown(name.trim())}`);
   };
   return (
-    <section class="block" aria-labelledby="keep-name">
-      <h3 id="keep-name">Name of the step</h3>
+    <Block title="Name of the step">
       <p>
         {names.length > 0 && <>It has the name {names.map(shown).join(", ")}. </>}
         Every verb takes {shown(address.thread)}@NAME for a checkpoint, and a checkpoint with a name is not pruned.
       </p>
-      <form
-        class="fields"
-        onSubmit={submitted(() => void store())}
-      >
+      <Form run={() => void store()}>
         <div class="fields-row">
-          <Labelled label="Name" problem={isChecked ? problem : null}>
-            {(attributes) => <input {...attributes} class="field" value={name} placeholder="before-release" spellcheck={false} autocomplete="off" onInput={(event) => setName(event.currentTarget.value)} />}
-          </Labelled>
+          <LineField label="Name" problem={isChecked ? problem : null} value={name} onValue={setName} class="field" placeholder="before-release" />
           {canWrite && (
-            <button type="submit" class="button" disabled={isSent}>
+            <Submit isPlain isSent={isSent}>
               Store the name
-            </button>
+            </Submit>
           )}
         </div>
         {!canWrite && problem === null && <CommandLine command={nameCommand(file, address.readable, name.trim())} />}
         <Refusal failure={failure} />
-      </form>
-    </section>
+      </Form>
+    </Block>
   );
 }

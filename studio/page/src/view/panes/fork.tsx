@@ -3,11 +3,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { forkCommand } from "../../model/commands";
+import { openQuestions } from "../../model/standing";
 import { planWords } from "../../model/storing";
 import { shortId, shown } from "../../model/words";
 import * as requests from "../../wire/requests";
 import { useDocument, useShared } from "../context";
-import { Refusal, Sentences, submitByKey, submitted, useWriting } from "../forms";
+import { Form, Refusal, Sentences, Submit, useWriting } from "../forms";
 import { Sentence } from "../parts";
 import { usePost } from "../post";
 import { DestinationCommands, DestinationFields, useDestination } from "./destination";
@@ -44,9 +45,7 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
     if (!canWrite || problem !== null) return;
     const forked = await send(requests.fork(address.exact, name ?? undefined));
     if (forked === null) return;
-    const sentence = forked.branch
-      ? `A branch of ${shown(forked.thread)} began at step ${forked.step}, as checkpoint ${shortId(forked.checkpoint)}.`
-      : `Thread ${shown(forked.thread)} began at step ${forked.step}, as checkpoint ${shortId(forked.checkpoint)}.`;
+    const sentence = `${forked.branch ? "A branch of" : "Thread"} ${shown(forked.thread)} began at step ${forked.step}, as checkpoint ${shortId(forked.checkpoint)}.`;
     studio.drafts.stored.of(forked.checkpoint).value = sentence;
     studio.announcer.say(sentence);
     destination.put({ isThread: false, name: "" });
@@ -54,30 +53,24 @@ function ForkForm({ address, next, file, canWrite }: Props): JSX.Element {
     page.focusPane(true);
   };
   return (
-    <form
-      class="padded fields"
-      onKeyDown={submitByKey}
-      onSubmit={submitted(() => void fork())}
-    >
+    <Form look="padded fields" run={() => void fork()}>
       <DestinationFields destination={destination} thread={thread} isOnTop={false} isChecked={isChecked} focused />
       <Sentences title={`What will be stored in ${shown(file)}`} words={words} />
       {canWrite ? (
         <div class="fields-end">
-          <button type="submit" class="button primary" disabled={isSent}>
-            {name === null ? `Begin a branch at step ${step}` : `Begin thread ${shown(name) || "…"}`}
-          </button>
+          <Submit isSent={isSent}>{name === null ? `Begin a branch at step ${step}` : `Begin thread ${shown(name) || "…"}`}</Submit>
         </div>
       ) : (
         <DestinationCommands command={forkCommand(file, address.readable, name)} thread={name ?? thread} />
       )}
       <Refusal failure={failure} />
-    </form>
+    </Form>
   );
 }
 
 /** The number of open questions on the latest checkpoint of a thread. */
 export function useOpenQuestions(thread: string): number {
   const { value } = useDocument(requests.show(thread));
-  return (value?.questions ?? []).filter(({ answer }) => answer === undefined).length;
+  return (value === null ? 0 : openQuestions(value).length);
 }
 

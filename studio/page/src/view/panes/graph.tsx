@@ -2,14 +2,14 @@
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { type Execution, executionTo } from "../../model/execution";
+import { isHeld } from "../../model/standing";
 import type { Row, Show } from "../../wire/documents";
 import type { GraphDocument } from "../../wire/graph";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useDocument, useStudio, useTimelineRows } from "../context";
 import { useStable } from "../memo";
-import { FailureSentence, Sentence } from "../parts";
+import { drawn } from "../parts";
 import { GraphDrawing } from "./graph_drawing";
 import { NodeTable } from "./graph_table";
 import type { PaneProps } from "./registry";
@@ -49,9 +49,8 @@ export function GraphPane({ thread, row }: PaneProps): JSX.Element {
   const studio = useStudio();
   const graph = useDocument(requests.graph(thread));
   const head = useDocument(requests.show(thread));
-  const rows = studio.timeline.value;
-  const version = rows?.version.value ?? 0;
-  const execution = useMemo(() => executionTo(row, (rows?.all() ?? []).map(([, read]) => read)), [row, rows, version]);
+  const rows = useTimelineRows();
+  const execution = useMemo(() => executionTo(row, rows), [row, rows]);
   const closed = closedOf(studio.view.value.parameters.closed);
   const choose = useStable((node: string) => {
     const run = execution.nodes.get(node);
@@ -59,13 +58,10 @@ export function GraphPane({ thread, row }: PaneProps): JSX.Element {
   });
   const toggle = useStable((name: string) => {
     const next = closed.includes(name) ? closed.filter((other) => other !== name) : [...closed, name];
-    const view = studio.view.peek();
-    studio.show(withParameters(view, { closed: next.length === 0 ? null : JSON.stringify(next) }), "replace");
+    studio.set({ closed: next.length === 0 ? null : JSON.stringify(next) });
   });
-  if (graph.failure !== null) return <FailureSentence failure={graph.failure} />;
-  if (graph.value === null) return <Sentence>Reading the graph …</Sentence>;
-  const shared = { graph: graph.value, looks: looksOf(row, execution, head.value), execution, closed, choose, toggle };
-  return (
+  const shared = { looks: looksOf(row, execution, head.value), execution, closed, choose, toggle };
+  return drawn(graph, "Reading the graph …", (document) => (
     <div class="graph-pane">
       <p class="legend" aria-hidden="true">
         {(["now", "ran", "next"] as const).map((is) => (
@@ -74,10 +70,10 @@ export function GraphPane({ thread, row }: PaneProps): JSX.Element {
           </span>
         ))}
       </p>
-      <GraphDrawing {...shared} />
-      <NodeTable {...shared} />
+      <GraphDrawing graph={document} {...shared} />
+      <NodeTable graph={document} {...shared} />
     </div>
-  );
+  ));
 }
 
 /** Reads the paths of closed subgraphs from the address. */
@@ -113,8 +109,7 @@ function pendingLook(node: string, head: Show | null): NodeLook["is"] {
   const states = (head?.next_tasks ?? []).filter((task) => task.node === node).map(({ status }) => status);
   if (states.includes("failed")) return "failed";
   if (states.includes("waiting")) return "waiting";
-  const isRun = head?.lease !== undefined && !head.lease.over;
-  return isRun && states.includes("planned") ? "running" : "next";
+  return head !== null && isHeld(head) && states.includes("planned") ? "running" : "next";
 }
 
 function count(nodes: readonly string[], node: string): number {

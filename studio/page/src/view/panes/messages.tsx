@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { type Conversation, type Speaker, type ToolCall, type Turn, speakerOf, turns } from "../../model/conversation";
 import { exact } from "../../model/usage";
 import { counted, shown } from "../../model/words";
@@ -10,6 +9,7 @@ import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { ViewLink } from "../links";
 import { FailureSentence, Sentence } from "../parts";
+import { Select } from "../forms";
 import { Prose, WholeValue } from "../values";
 import type { PaneProps } from "./registry";
 
@@ -19,13 +19,13 @@ export function MessagesPane({ checkpoint, row }: PaneProps): JSX.Element {
   const parent = row?.parent;
   const before = useDocument(parent === undefined ? null : requests.messages(parent));
   if (failure !== null && value === null) {
-    return failure.kind === "refused" ? <Sentence>{shown(failure.text)}</Sentence> : <FailureSentence failure={failure} />;
+    return failure.kind === "refused" && failure.status === 404 ? <Sentence>{NONE}</Sentence> : <FailureSentence failure={failure} />;
   }
   if (value === null) return <Sentence>Reading the conversation …</Sentence>;
   const { conversations } = value;
   const wanted = studio.view.value.parameters.path;
   const chosen = conversations.find(({ path }) => path === wanted) ?? conversations[0];
-  if (chosen === undefined) return <Sentence>There is no conversation in this state.</Sentence>;
+  if (chosen === undefined) return <Sentence>{NONE}</Sentence>;
   const former = before.value?.conversations.find(({ path }) => path === chosen.path)?.messages;
   // A parent without this conversation is not a parent that has not been read.
   const isKnown = !isOld && !before.isOld && (before.value !== null || (before.failure !== null && before.failure.kind === "refused"));
@@ -35,17 +35,7 @@ export function MessagesPane({ checkpoint, row }: PaneProps): JSX.Element {
         <div class="pane-bar">
           <label>
             Conversation{" "}
-            <select
-              class="field"
-              value={chosen.path}
-              onChange={(event) => studio.show(withParameters(studio.view.peek(), { path: event.currentTarget.value }), "replace")}
-            >
-              {conversations.map(({ path, messages }) => (
-                <option key={path} value={path}>
-                  {shown(path)} ({messages.length})
-                </option>
-              ))}
-            </select>
+            <Select value={chosen.path} options={conversations.map(({ path, messages }) => [path, `${shown(path)} (${messages.length})`])} onValue={(path) => studio.set({ path })} />
           </label>
         </div>
       )}
@@ -53,6 +43,8 @@ export function MessagesPane({ checkpoint, row }: PaneProps): JSX.Element {
     </div>
   );
 }
+
+const NONE = "There is no conversation in this state.";
 
 /** The turns that are drawn before more are asked for: the latest ones. */
 const SHOWN = 100;

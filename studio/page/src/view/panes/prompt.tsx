@@ -2,7 +2,6 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { asJson, turns } from "../../model/conversation";
 import { differences } from "../../model/difference";
 import { type Call, earlierCalls, promptOf } from "../../model/usage";
@@ -11,8 +10,9 @@ import type { Failure } from "../../wire/client";
 import type { Messages, Row } from "../../wire/documents";
 import { type Json, isObject } from "../../wire/json";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useDocument, useStudio, useTimelineRows } from "../context";
 import { DifferenceList } from "../differences";
+import { Select } from "../forms";
 import { CheckpointLink } from "../links";
 import { FailureSentence } from "../parts";
 import { WholeValue } from "../values";
@@ -103,33 +103,25 @@ interface DifferenceProps {
 export function PromptDifference({ call, calls, at, checkpoint, row }: DifferenceProps): JSX.Element {
   const studio = useStudio();
   const { other, marked } = studio.view.value.parameters;
-  const rows = studio.timeline.value;
-  void rows?.version.value;
-  const read = rows?.all().map(([, one]) => one) ?? [];
+  const read = useTimelineRows();
   const earlier = earlierCalls(row, read);
   const isMarkedHere = marked !== undefined && marked !== checkpoint;
-  const set = (value: string) => studio.show(withParameters(studio.view.peek(), { other: value || null }), "replace");
   const sibling = other?.startsWith("#") === true ? (calls[Number(other.slice(1))] ?? null) : null;
   const elsewhere = other === "before" ? (earlier?.id ?? null) : other === "marked" && isMarkedHere ? marked : null;
   return (
     <>
       <label>
         Compare with{" "}
-        <select class="field" value={other ?? ""} onChange={(event) => set(event.currentTarget.value)}>
-          <option value="">no other prompt</option>
-          {earlier !== null && <option value="before">the call before, in step {earlier.step}</option>}
-          {earlier === null && other === "before" && <option value="before">the call before</option>}
-          {isMarkedHere && <option value="marked">the marked step</option>}
-          {!isMarkedHere && other === "marked" && <option value="marked">the marked step</option>}
-          {calls.map(
-            (one, position) =>
-              position !== at && (
-                <option key={position} value={`#${position}`}>
-                  call {position + 1} of this step{one.node === undefined ? "" : `, ${shownNode(one.node)}`}
-                </option>
-              ),
-          )}
-        </select>
+        <Select
+          value={other ?? ""}
+          onValue={(value) => studio.set({ other: value || null })}
+          options={[
+            ["", "no other prompt"],
+            ...(earlier !== null || other === "before" ? [["before", `the call before${earlier === null ? "" : `, in step ${earlier.step}`}`] as const] : []),
+            ...(isMarkedHere || other === "marked" ? [["marked", "the marked step"] as const] : []),
+            ...calls.flatMap(({ node }, position) => (position === at ? [] : [[`#${position}`, `call ${position + 1} of this step${node === undefined ? "" : `, ${shownNode(node)}`}`] as const])),
+          ]}
+        />
       </label>
       {other === "before" && earlier === null && <p class="dim">No earlier step of this branch that the timeline has read called a model.</p>}
       {other === "marked" && !isMarkedHere && <p class="dim">Mark another step, then it can be compared.</p>}

@@ -3,11 +3,23 @@
 import type { JSX } from "preact";
 import type { PaneName } from "../../model/address";
 import type { Row } from "../../wire/documents";
+import { AnswerPane } from "./answer/answer";
+import { BisectPane } from "./bisect";
+import { BlamePane } from "./blame";
+import { CallsPane } from "./calls";
+import { ComparePane } from "./compare";
 import { DiffPane } from "./diff";
+import { EditPane } from "./edit";
+import { ExportPane } from "./export";
+import { ForkPane } from "./fork";
 import { GraphPane } from "./graph";
-import { later } from "./loaded";
+import { MessagesPane } from "./messages";
+import { ReplayPane } from "./replay";
+import { FirstRun, RunPane } from "./run";
+import { SearchPane } from "./search";
 import { StatePane } from "./state";
 import { TasksPane } from "./tasks";
+import { WhyPane } from "./why";
 
 /** What a pane is about. */
 export interface PaneProps {
@@ -31,18 +43,18 @@ export const REGISTRY: { readonly [P in PaneName]: Pane } = {
   state: { title: "State", show: StatePane, group: "step" },
   diff: { title: "Difference", show: DiffPane, group: "step" },
   tasks: { title: "Tasks", show: TasksPane, group: "step" },
-  messages: { title: "Conversation", show: later((panes) => panes.messages), group: "step" },
+  messages: { title: "Conversation", show: MessagesPane, group: "step" },
   graph: { title: "Graph", show: GraphPane, group: "step" },
-  calls: { title: "Calls", show: later((panes) => panes.calls), group: "step" },
-  blame: { title: "Blame", show: later((panes) => panes.blame), group: "find" },
-  why: { title: "Why", show: later((panes) => panes.why), group: "find" },
-  bisect: { title: "Bisect", show: later((panes) => panes.bisect), group: "find" },
-  compare: { title: "Compare", show: later((panes) => panes.compare), group: "find" },
-  search: { title: "Search", show: later((panes) => panes.search), withoutThread: later((panes) => panes.search), group: "find" },
-  edit: { title: "Edit", show: later((panes) => panes.edit), group: "change" },
-  fork: { title: "Fork", show: later((panes) => panes.fork), group: "change" },
-  answer: { title: "Answer", show: later((panes) => panes.answer), group: "change" },
-  run: { title: "Run", show: later((panes) => panes.run), withoutThread: later((panes) => panes.firstRun), group: "change" },
-  replay: { title: "Replay", show: later((panes) => panes.replay), group: "change" },
-  export: { title: "Keep", show: later((panes) => panes.export), group: "change" },
+  calls: { title: "Calls", show: CallsPane, group: "step" },
+  blame: { title: "Blame", show: BlamePane, group: "find" },
+  why: { title: "Why", show: WhyPane, group: "find" },
+  bisect: { title: "Bisect", show: BisectPane, group: "find" },
+  compare: { title: "Compare", show: ComparePane, group: "find" },
+  search: { title: "Search", show: SearchPane, withoutThread: SearchPane, group: "find" },
+  edit: { title: "Edit", show: EditPane, group: "change" },
+  fork: { title: "Fork", show: ForkPane, group: "change" },
+  answer: { title: "Answer", show: AnswerPane, group: "change" },
+  run: { title: "Run", show: RunPane, withoutThread: FirstRun, group: "change" },
+  replay: { title: "Replay", show: ReplayPane, group: "change" },
+  export: { title: "Keep", show: ExportPane, group: "change" },
 };

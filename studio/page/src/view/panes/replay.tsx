@@ -1,18 +1,16 @@
 // Replay: runs the recorded steps through the program's code, and compares the results.
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { replayCommand } from "../../model/commands";
 import { differenceWords, placeWords, unverifiedWords, verdictOf } from "../../model/replaying";
 import { shownNode } from "../../model/words";
 import type { Replay } from "../../wire/documents";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
+import { useDocument, useStudio, useTyped } from "../context";
 import { Change } from "../differences";
-import { Commands, Labelled, Refusal, Sentences, submitted, useWriting } from "../forms";
+import { Commands, Form, LineField, Refusal, Sentences, Submit, useWriting } from "../forms";
 import { ThreadLink, ViewLink } from "../links";
-import { Sentence } from "../parts";
+import { Block, Sentence } from "../parts";
 import { usePost } from "../post";
 import { Icon } from "../status";
 import type { PaneProps } from "./registry";
@@ -45,10 +43,7 @@ export function ReplayPane({ thread, checkpoint, row }: PaneProps): JSX.Element 
   };
   return (
     <div class="padded">
-      <form
-        class="fields"
-        onSubmit={submitted(() => void replay())}
-      >
+      <Form run={() => void replay()}>
         <Sentences
           title="What happens"
           words={[
@@ -58,12 +53,12 @@ export function ReplayPane({ thread, checkpoint, row }: PaneProps): JSX.Element 
         />
         <AfterField after={after} />
         <div class="fields-end">
-          <button type="submit" class="button primary" data-focus="" disabled={isSent}>
+          <Submit focused isSent={isSent}>
             {isSent ? "Replaying …" : `Replay up to ${step}`}
-          </button>
+          </Submit>
         </div>
         <Refusal failure={failure} />
-      </form>
+      </Form>
       {report.value !== null && <Report report={report.value} />}
     </div>
   );
@@ -71,15 +66,15 @@ export function ReplayPane({ thread, checkpoint, row }: PaneProps): JSX.Element 
 
 function AfterField({ after }: { readonly after: string }): JSX.Element {
   const studio = useStudio();
-  const [typed, setTyped] = useState(after);
-  useEffect(() => setTyped(after), [after]);
-  const set = (value: string) => studio.show(withParameters(studio.view.peek(), { after: value.trim() || null }), "replace");
+  const [typed, setTyped] = useTyped(after);
   return (
-    <Labelled label="Only the steps after (optional)" description="An earlier step of the branch, such as rust@2 or its id; empty for all steps">
-      {(attributes) => (
-        <input {...attributes} class="field mono" value={typed} spellcheck={false} autocomplete="off" onInput={(event) => setTyped(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} />
-      )}
-    </Labelled>
+    <LineField
+      label="Only the steps after (optional)"
+      description="An earlier step of the branch, such as rust@2 or its id; empty for all steps"
+      value={typed}
+      onValue={setTyped}
+      onChange={(event) => studio.set({ after: event.currentTarget.value.trim() || null })}
+    />
   );
 }
 
@@ -94,8 +89,7 @@ function Report({ report }: { readonly report: Replay }): JSX.Element {
       {first !== null && first !== undefined && <Divergence first={first} thread={report.thread} />}
       {isOther && <p class="notice">Some supersteps were recorded with another wiring of the graph. That alone is not a difference.</p>}
       {unverified.length > 0 && (
-        <section class="block">
-          <h3>Not verified</h3>
+        <Block title="Not verified">
           <ul class="plain-list">
             {unverified.map(({ step, node, why }, at) => (
               <li key={at}>
@@ -103,7 +97,7 @@ function Report({ report }: { readonly report: Replay }): JSX.Element {
               </li>
             ))}
           </ul>
-        </section>
+        </Block>
       )}
     </section>
   );

@@ -3,7 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { rerunCommand, resumeCommand } from "../../model/commands";
-import { type Standing, standingOf } from "../../model/standing";
+import { type Standing, openQuestions, standingOf } from "../../model/standing";
 import { grouped, shown, shownNode } from "../../model/words";
 import type { Post } from "../../wire/client";
 import type { Show } from "../../wire/documents";
@@ -11,7 +11,7 @@ import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { CommandLine, Refusal, useWriting } from "../forms";
 import { ViewLink } from "../links";
-import { FailureSentence, Sentence } from "../parts";
+import { Block, FailureSentence, Sentence } from "../parts";
 import { usePost } from "../post";
 import { Icon } from "../status";
 import type { PaneProps } from "./registry";
@@ -48,7 +48,7 @@ export function FirstRun(): JSX.Element {
 /** What the thread is doing now. It changes by itself. */
 function Status({ thread, head, standing }: { readonly thread: string; readonly head: Show; readonly standing: Standing }): JSX.Element {
   const stored = useStudio().drafts.stored.of(head.id).value;
-  const open = (head.questions ?? []).filter(({ answer }) => answer === undefined);
+  const open = openQuestions(head);
   return (
     <div class="run-status" role="status" tabIndex={-1} data-focus="">
       {stored !== null && <p class="notice good">{stored}</p>}
@@ -93,8 +93,7 @@ function Verb({ title, button, children, reason, post, command, done, canWrite, 
     studio.announcer.say(done);
   };
   return (
-    <section class="block verb">
-      <h3>{title}</h3>
+    <Block look="verb" title={title}>
       {children}
       {!canWrite && command !== null && reason === null && <CommandLine command={command} />}
       {!canWrite && reason !== null && <p class="dim">{reason}</p>}
@@ -107,7 +106,7 @@ function Verb({ title, button, children, reason, post, command, done, canWrite, 
         </div>
       )}
       <Refusal failure={failure} />
-    </section>
+    </Block>
   );
 }
 

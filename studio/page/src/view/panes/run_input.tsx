@@ -10,7 +10,8 @@ import { shown } from "../../model/words";
 import { type Json, parse } from "../../wire/json";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
-import { CommandLine, Labelled, Refusal, TextArea, submitByKey, submitted } from "../forms";
+import { CommandLine, FOCUSED, Form, Labelled, LineField, Refusal, Select, Submit, TextArea } from "../forms";
+import { Block } from "../parts";
 import { usePost } from "../post";
 
 export function NewTurn({ thread, canWrite }: { readonly thread: string | null; readonly canWrite: boolean }): JSX.Element {
@@ -34,29 +35,20 @@ export function NewTurn({ thread, canWrite }: { readonly thread: string | null; 
     studio.follow(name, { pane: "run", front: "timeline" });
   };
   return (
-    <section class="block verb" aria-labelledby="new-turn">
-      <h3 id="new-turn">New turn</h3>
+    <Block look="verb" title="New turn">
       <p>Applies an input to the state of the thread, each field by its reducer, and runs the graph live from its start. A name that no thread has begins a new thread.</p>
-      <form
-        class="fields"
-        onKeyDown={submitByKey}
-        onSubmit={submitted(() => void run())}
-      >
+      <Form run={() => void run()}>
         <div class="fields-row">
-          <Labelled label="Thread" problem={isChecked ? problem : null}>
-            {(attributes) => <input {...attributes} class="field" value={name} {...(thread === null && { "data-focus": "" })} spellcheck={false} autocomplete="off" onInput={(event) => (kept.value = { ...draft, thread: event.currentTarget.value })} />}
-          </Labelled>
+          <LineField label="Thread" problem={isChecked ? problem : null} value={name} onValue={(thread) => (kept.value = { ...draft, thread })} class="field" {...(thread === null && FOCUSED)} />
           {graphs.length > 1 && (
             <Labelled label="Graph">
               {(attributes) => (
-                <select {...attributes} class="field" value={draft.graph} onChange={(event) => (kept.value = { ...draft, graph: event.currentTarget.value })}>
-                  <option value="">{thread === null ? "choose one" : "that of the thread"}</option>
-                  {graphs.map((graph) => (
-                    <option key={graph} value={graph}>
-                      {shown(graph)}
-                    </option>
-                  ))}
-                </select>
+                <Select
+                  attributes={attributes}
+                  value={draft.graph}
+                  options={[["", thread === null ? "choose one" : "that of the thread"], ...graphs.map((graph) => [graph, shown(graph)] as const)]}
+                  onValue={(graph) => (kept.value = { ...draft, graph })}
+                />
               )}
             </Labelled>
           )}
@@ -66,16 +58,16 @@ export function NewTurn({ thread, canWrite }: { readonly thread: string | null; 
         </Labelled>
         {canWrite ? (
           <div class="fields-end">
-            <button type="submit" class="button" disabled={isSent}>
+            <Submit isPlain isSent={isSent}>
               Run {isNew ? "the new thread" : ""} {shown(name)}
-            </button>
+            </Submit>
           </div>
         ) : (
           <CommandLine command={runCommand(name, input.value, draft.graph || null)} />
         )}
         <Refusal failure={failure} />
-      </form>
-    </section>
+      </Form>
+    </Block>
   );
 }
 

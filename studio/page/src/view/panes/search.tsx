@@ -1,16 +1,15 @@
 // Search over all states, effects, questions and answers of the file.
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { type View, atThread, fragmentOf, withParameters } from "../../model/address";
 import { type Match, excerptOf, grouped, placeOf } from "../../model/search";
 import { exact } from "../../model/usage";
 import { counted, shown } from "../../model/words";
 import type { Grep } from "../../wire/documents";
 import * as requests from "../../wire/requests";
-import { useDocument, useStudio } from "../context";
-import { Check, Labelled, submitted } from "../forms";
-import { FailureSentence, Sentence } from "../parts";
+import { useDocument, useStudio, useTyped } from "../context";
+import { Check, FOCUSED, Form, LineField, Submit } from "../forms";
+import { Sentence, drawn, useFirst } from "../parts";
 
 /** The matches of a thread that are drawn before more are asked for. */
 const SHOWN = 20;
@@ -18,50 +17,35 @@ const SHOWN = 20;
 export function SearchPane(): JSX.Element {
   const studio = useStudio();
   const { find, within } = studio.view.value.parameters;
-  const { value, failure, isOld } = useDocument(find === undefined ? null : requests.grep(find, within));
+  const found = useDocument(find === undefined ? null : requests.grep(find, within));
   return (
     <div class="padded">
       <SearchForm find={find ?? ""} within={within ?? null} />
-      {find === undefined && (
+      {find === undefined ? (
         <Sentence>
           Searches the keys and values of all states, effects, questions, answers and failures with a regular expression. Each text is listed where
           it first appeared.
         </Sentence>
+      ) : (
+        drawn(found, "Searching …", (document) => <Results key={`${find} ${within ?? ""}`} document={document} isOld={found.isOld} />)
       )}
-      {find !== undefined && failure !== null && value === null && <FailureSentence failure={failure} />}
-      {find !== undefined && failure === null && value === null && <Sentence>Searching …</Sentence>}
-      {find !== undefined && value !== null && <Results key={`${find} ${within ?? ""}`} document={value} isOld={isOld} />}
     </div>
   );
 }
 
 function SearchForm({ find, within }: { readonly find: string; readonly within: string | null }): JSX.Element {
   const studio = useStudio();
-  const [typed, setTyped] = useState(find);
-  const [thread, setThread] = useState(within);
-  useEffect(() => setTyped(find), [find]);
-  useEffect(() => setThread(within), [within]);
+  const [typed, setTyped] = useTyped(find);
+  const [thread, setThread] = useTyped(within);
   const selected = studio.view.value.thread;
   // A filter of an address stays possible, whatever is selected.
   const filter = thread ?? selected;
-  const search = (pattern: string, inThread: string | null) => {
-    studio.show(withParameters(studio.view.peek(), { find: pattern || null, within: inThread }));
-  };
+  const search = (pattern: string, inThread: string | null) => studio.set({ find: pattern || null, within: inThread }, "push");
   return (
-    <form
-      class="fields"
-      role="search"
-      onSubmit={submitted(() => search(typed, thread))}
-    >
+    <Form role="search" run={() => search(typed, thread)}>
       <div class="fields-row">
-        <Labelled label="Regular expression">
-          {(attributes) => (
-            <input {...attributes} type="search" class="field mono" value={typed} data-focus="" required spellcheck={false} autocomplete="off" placeholder="hist.*y" onInput={(event) => setTyped(event.currentTarget.value)} />
-          )}
-        </Labelled>
-        <button type="submit" class="button primary">
-          Search
-        </button>
+        <LineField label="Regular expression" type="search" value={typed} onValue={setTyped} required placeholder="hist.*y" {...FOCUSED} />
+        <Submit>Search</Submit>
       </div>
       {filter !== null && (
         <Check
@@ -74,7 +58,7 @@ function SearchForm({ find, within }: { readonly find: string; readonly within: 
           Only thread {shown(filter)}, with its branches, its past and its subgraphs
         </Check>
       )}
-    </form>
+    </Form>
   );
 }
 
@@ -94,7 +78,7 @@ function Results({ document, isOld }: { readonly document: Grep; readonly isOld:
 }
 
 function ThreadResults({ thread, matches }: { readonly thread: string; readonly matches: readonly Match[] }): JSX.Element {
-  const [most, setMost] = useState(SHOWN);
+  const [first, more] = useFirst(matches, SHOWN, "matches");
   const studio = useStudio();
   const view = studio.view.value;
   return (
@@ -103,17 +87,13 @@ function ThreadResults({ thread, matches }: { readonly thread: string; readonly 
         {shown(thread)} <span class="count">{exact(matches.length)}</span>
       </h3>
       <ul class="matches">
-        {matches.slice(0, most).map((match, at) => (
+        {first.map((match, at) => (
           <li key={at}>
             <Result match={match} view={view} thread={thread} />
           </li>
         ))}
       </ul>
-      {matches.length > most && (
-        <button type="button" class="small-button more" onClick={() => setMost(most + SHOWN * 5)}>
-          Show more of the {exact(matches.length)} matches
-        </button>
-      )}
+      {more}
     </section>
   );
 }

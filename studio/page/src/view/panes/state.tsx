@@ -2,7 +2,6 @@
 
 import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { keyOf as keyOfAction, titleOf } from "../../model/keys";
 import { SIDES, SIDE_TITLES, type TreeRow, findRow, keyOf, parentOf, sideOf, treeRows } from "../../model/tree";
 import { counted } from "../../model/words";
@@ -74,7 +73,7 @@ function StateTree({ id, state, before, changed }: TreeProps): JSX.Element {
     const chosen = rows[at];
     if (chosen === undefined) return;
     setSelectedKey(keyOf(chosen.path, chosen.mark));
-    studio.show(withParameters(studio.view.peek(), { path: chosen.path }), "replace");
+    studio.set({ path: chosen.path });
   };
   const open = (chosen: TreeRow, isOpen: boolean) => {
     // The selection does not stay inside of what is closed.
@@ -192,7 +191,7 @@ function SideSwitch(): JSX.Element {
           aria-pressed={name === side}
           aria-keyshortcuts={keyOfAction("side")}
           title={titleOf("side")}
-          onClick={() => studio.show(withParameters(studio.view.peek(), { side: name === "after" ? null : name }), "replace")}
+          onClick={() => studio.set({ side: name === "after" ? null : name })}
         >
           {SIDE_TITLES[name]}
         </button>

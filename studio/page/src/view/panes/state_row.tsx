@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { Mark, Side, TreeRow } from "../../model/tree";
 import { counted, shown } from "../../model/words";
+import { InlineChange } from "../differences";
 import { InlineValue } from "../values";
 import { rowPlace } from "../virtual";
 
@@ -67,15 +68,7 @@ export function StateRow({ at, row, side, isSelected, select, open }: Props): JS
         {isOpen ? (
           <span class="dim">{counted(parts, Array.isArray(value) ? "item" : "member")}</span>
         ) : other !== undefined && side === "difference" ? (
-          <>
-            <del>
-              <InlineValue value={other} longest={80} />
-            </del>{" "}
-            <span aria-hidden="true">→</span>{" "}
-            <ins>
-              <InlineValue value={value} longest={80} />
-            </ins>
-          </>
+          <InlineChange from={other} to={value} longest={80} />
         ) : (
           <InlineValue value={value} />
         )}

@@ -1,10 +1,9 @@
 // The tasks of a step: what ran, what is next, and the work on top of the checkpoint.
 
-import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import type { JSX } from "preact";
 import { parsePath, printPath } from "../../model/path";
-import { exact } from "../../model/usage";
-import { counted, grouped, shown, shownNode } from "../../model/words";
+import { askerOf, openQuestions, questionOf, taskStanding } from "../../model/standing";
+import { grouped, shown, shownNode } from "../../model/words";
 import type { ErrorReport, Lease, PlannedTask, Question, RanTask, Show } from "../../wire/documents";
 import { print } from "../../wire/json";
 import * as requests from "../../wire/requests";
@@ -12,34 +11,32 @@ import { useDocument } from "../context";
 import { EffectList } from "../effects";
 import { questionText } from "../inbox";
 import { ThreadLink, ViewLink } from "../links";
-import { FailureSentence, Node, Sentence, Time } from "../parts";
-import { Icon, type Tone } from "../status";
+import { Block, Cards, Facts, Node, Time, drawn } from "../parts";
+import { Icon } from "../status";
 import { InlineValue, Prose, WholeValue } from "../values";
 import type { PaneProps } from "./registry";
 
-/** The tasks that are drawn before more are asked for. */
-const SHOWN = 50;
-
 export function TasksPane({ checkpoint }: PaneProps): JSX.Element {
-  const { value, failure } = useDocument(requests.show(checkpoint));
-  if (failure !== null && value === null) return <FailureSentence failure={failure} />;
-  if (value === null) return <Sentence>Reading the tasks …</Sentence>;
-  const { tasks, next_tasks: next, questions = [], effects = [], lease, metadata = [] } = value;
+  return drawn(useDocument(requests.show(checkpoint)), "Reading the tasks …", (document) => <Tasks document={document} />);
+}
+
+function Tasks({ document }: { readonly document: Show }): JSX.Element {
+  const { tasks, next_tasks: next, questions = [], effects = [], lease, metadata = [] } = document;
   return (
     <div class="padded" tabIndex={-1} data-focus="">
       <Block title={tasks.length === 0 ? "No task ran" : `Ran: ${grouped(tasks.map(({ node }) => shownNode(node)))}`}>
-        {tasks.length === 0 && <p class="dim">{SOURCE_WORDS[value.source]}</p>}
-        <Cards all={tasks} draw={(task, at) => <RanCard key={at} task={task} />} />
+        {tasks.length === 0 && <p class="dim">{SOURCE_WORDS[document.source]}</p>}
+        <Cards all={tasks} what="tasks" draw={(task, at) => <RanCard key={at} task={task} />} />
       </Block>
       {next.length > 0 && (
         <Block title={`Next: ${grouped(next.map(({ node }) => shownNode(node)))}`}>
           {lease !== undefined && <LeaseWords lease={lease} />}
-          <Cards all={next} draw={(task) => <PlannedCard key={task.id} task={task} questions={questions} document={value} />} />
+          <Cards all={next} what="tasks" draw={(task) => <PlannedCard key={task.id} task={task} document={document} />} />
         </Block>
       )}
       {questions.length > 0 && (
         <Block title="Questions">
-          <Cards all={questions} draw={(question) => <QuestionCard key={question.id} question={question} />} />
+          <Cards all={questions} what="questions" draw={(question) => <QuestionCard key={question.id} question={question} />} />
         </Block>
       )}
       {effects.length > 0 && (
@@ -49,16 +46,7 @@ export function TasksPane({ checkpoint }: PaneProps): JSX.Element {
       )}
       {metadata.length > 0 && (
         <Block title="Metadata">
-          <dl class="facts">
-            {metadata.map(([name, entry]) => (
-              <div key={name}>
-                <dt>{shown(name)}</dt>
-                <dd>
-                  <InlineValue value={entry} />
-                </dd>
-              </div>
-            ))}
-          </dl>
+          <Facts all={metadata.map(([name, entry]) => [name, <InlineValue value={entry} />] as const)} />
         </Block>
       )}
     </div>
@@ -72,29 +60,6 @@ const SOURCE_WORDS: { readonly [S in Show["source"]]: string } = {
   fork: "A branch begins here: a copy of its parent.",
   pruned: "Only the state is left; the step was pruned.",
 };
-
-function Block({ title, children }: { readonly title: string; readonly children: ComponentChildren }): JSX.Element {
-  return (
-    <section class="block">
-      <h3>{title}</h3>
-      {children}
-    </section>
-  );
-}
-
-function Cards<T>({ all, draw }: { readonly all: readonly T[]; readonly draw: (one: T, at: number) => JSX.Element }): JSX.Element {
-  const [most, setMost] = useState(SHOWN);
-  return (
-    <>
-      <ul class="cards">{all.slice(0, most).map(draw)}</ul>
-      {all.length > most && (
-        <button type="button" class="small-button more" onClick={() => setMost(most + SHOWN)}>
-          Show more of the {exact(all.length)}
-        </button>
-      )}
-    </>
-  );
-}
 
 function RanCard({ task }: { readonly task: RanTask }): JSX.Element {
   const { node, writes, route, targets = [], handled, subgraph } = task;
@@ -157,24 +122,9 @@ function WhyLink({ node }: { readonly node: string }): JSX.Element {
   );
 }
 
-function described(task: PlannedTask, isHead: boolean, isRunning: boolean): { readonly tone: Tone; readonly words: string } {
-  switch (task.status) {
-    case "planned":
-      return isRunning ? { tone: "run", words: "is running" } : { tone: "plain", words: isHead ? "is next" : "was planned here" };
-    case "finished":
-      return { tone: "good", words: "has finished; its result waits for the other tasks of the step" };
-    case "failed":
-      return { tone: "bad", words: `failed${(task.attempts ?? 1) > 1 ? ` after ${counted(task.attempts ?? 1, "attempt")}` : ""}` };
-    case "waiting":
-      return { tone: "wait", words: "waits for an answer" };
-  }
-}
-
-function PlannedCard({ task, questions, document }: { readonly task: PlannedTask; readonly questions: readonly Question[]; readonly document: Show }): JSX.Element {
-  const isHead = (document.head_of ?? []).length > 0;
-  const isRunning = isHead && document.lease !== undefined && !document.lease.over;
-  const { tone, words } = described(task, isHead, isRunning);
-  const asks = task.status === "waiting" && questions.some(({ node, path, answer }) => answer === undefined && (node === task.node || path?.[0] === task.node));
+function PlannedCard({ task, document }: { readonly task: PlannedTask; readonly document: Show }): JSX.Element {
+  const { tone, words } = taskStanding(task, document);
+  const asks = task.status === "waiting" && questionOf(task, openQuestions(document)) !== undefined;
   return (
     <li class="card">
       <div class="card-head">
@@ -225,12 +175,12 @@ function ErrorWords({ error }: { readonly error: ErrorReport }): JSX.Element {
 }
 
 function QuestionCard({ question }: { readonly question: Question }): JSX.Element {
-  const { node, path = [], answer, deadline } = question;
+  const { answer, deadline } = question;
   return (
     <li class="card">
       <div class="card-head">
         <Icon tone={answer === undefined ? "wait" : "good"} />
-        <span class="node">{[...path, node].map(shownNode).join(" / ")}</span>
+        <span class="node">{askerOf(question)}</span>
         <span class="dim">{answer === undefined ? "asks" : "asked"}</span>
         <span class="grow" />
         {answer === undefined && <ViewLink pane="answer">Answer</ViewLink>}

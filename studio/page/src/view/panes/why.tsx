@@ -1,15 +1,12 @@
 // Why a node ran, or is next: the chain back to the input.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { withParameters } from "../../model/address";
 import { type Chain, type Link, chainOf } from "../../model/lineage";
-import { exact } from "../../model/usage";
 import { shownNode } from "../../model/words";
 import * as requests from "../../wire/requests";
 import { useDocument, useStudio } from "../context";
 import { CheckpointLink, ViewLink } from "../links";
-import { FailureSentence, Node, Sentence } from "../parts";
+import { Node, Sentence, drawn, useFirst } from "../parts";
 import type { PaneProps } from "./registry";
 
 /** The steps that are drawn before more are asked for. */
@@ -25,8 +22,7 @@ export function WhyPane({ checkpoint, row }: PaneProps): JSX.Element {
   const known = [...ran, ...next];
   // Another step may not have the node that was asked about before.
   const node = wanted !== undefined && (row === null || known.includes(wanted)) ? wanted : (known[0] ?? wanted);
-  const { value, failure, isOld } = useDocument(node === undefined ? null : requests.why(checkpoint, node));
-  const chain = value === null ? null : chainOf(value, row);
+  const why = useDocument(node === undefined ? null : requests.why(checkpoint, node));
   return (
     <div class="padded">
       {known.length > 0 && (
@@ -38,17 +34,16 @@ export function WhyPane({ checkpoint, row }: PaneProps): JSX.Element {
               class="choice"
               aria-pressed={name === node}
               {...(at === 0 && { "data-focus": "" })}
-              onClick={() => studio.show(withParameters(studio.view.peek(), { node: name }), "replace")}
+              onClick={() => studio.set({ node: name })}
             >
               {shownNode(name)} <span class="dim">{ran.includes(name) ? "ran" : "is next"}</span>
             </button>
           ))}
         </div>
       )}
+      {row === null && node === undefined && <Sentence>Reading the step …</Sentence>}
       {row !== null && known.length === 0 && <Sentence>No node ran in this step, and none is next.</Sentence>}
-      {failure !== null && value === null && <FailureSentence failure={failure} />}
-      {value === null && failure === null && known.length > 0 && <Sentence>Reading why it ran …</Sentence>}
-      {chain !== null && !isOld && <ChainList key={`${checkpoint} ${node}`} chain={chain} />}
+      {node !== undefined && !why.isOld && drawn(why, "Reading why it ran …", (document) => <ChainList key={`${checkpoint} ${node}`} chain={chainOf(document, row)} />)}
     </div>
   );
 }
@@ -61,15 +56,15 @@ const ORIGINS = {
 } as const;
 
 function ChainList({ chain }: { readonly chain: Chain }): JSX.Element {
-  const [most, setMost] = useState(SHOWN);
   const { links, origin } = chain;
+  const [first, more] = useFirst(links, SHOWN, "steps");
   return (
     <>
       <ol class="chain" aria-label="Causes, newest first">
-        {links.slice(0, most).map((link) => (
+        {first.map((link) => (
           <ChainLink key={link.step} link={link} />
         ))}
-        {links.length <= most && origin !== null && (
+        {more === null && origin !== null && (
           <li class="chain-link origin">
             <span class="chain-step">
               <CheckpointLink checkpoint={origin.checkpoint} />
@@ -78,11 +73,7 @@ function ChainList({ chain }: { readonly chain: Chain }): JSX.Element {
           </li>
         )}
       </ol>
-      {links.length > most && (
-        <button type="button" class="small-button more" onClick={() => setMost(most + SHOWN)}>
-          Show more of the {exact(links.length)} steps
-        </button>
-      )}
+      {more}
     </>
   );
 }

@@ -2,52 +2,52 @@
 
 import type { JSX } from "preact";
 import { atThread, fragmentOf } from "../../model/address";
+import { openQuestions, questionOf, taskStanding } from "../../model/standing";
 import { excerpt, shown, shownNode } from "../../model/words";
 import type { PlannedTask, Show } from "../../wire/documents";
 import { useStudio } from "../context";
 import { questionText } from "../inbox";
-import { Icon, type Tone } from "../status";
+import { Icon } from "../status";
 
 /** The most lines; a fan-out has one line for each of its outcomes. */
 const LINES = 5;
 
 interface Work {
-  readonly node: string;
-  readonly status: PlannedTask["status"];
-  readonly tasks: PlannedTask[];
+  readonly first: PlannedTask;
+  count: number;
 }
 
 export function Pending({ head, thread }: { readonly head: Show | null; readonly thread: string }): JSX.Element | null {
   const studio = useStudio();
   if (head === null || head.next_tasks.length === 0) return null;
-  const lease = head.lease;
-  const isRunning = lease !== undefined && !lease.over;
+  const { lease } = head;
   const work = merged(head.next_tasks);
-  const open = (head.questions ?? []).filter(({ answer }) => answer === undefined);
+  const open = openQuestions(head);
   return (
     <section class="pending" aria-label="Work on the latest step">
       {lease !== undefined && (
         <p class="pending-lease dim">
-          {isRunning ? "Run by " : "Was run by "}
+          {lease.over ? "Was run by " : "Run by "}
           {excerpt(lease.holder, 60)}
-          {!isRunning && "; its lease has expired, so the next run takes the thread"}
+          {lease.over && "; its lease has expired, so the next run takes the thread"}
         </p>
       )}
       <ul>
-        {work.slice(0, LINES).map(({ node, status, tasks }) => {
-          const [first] = tasks;
-          const { tone, words } = described(status, isRunning, first);
-          const question = status === "waiting" && tasks.length === 1 ? open.find((asked) => asked.node === node || asked.path?.[0] === node) : undefined;
-          const subgraph = tasks.length === 1 ? first?.subgraph : undefined;
+        {work.slice(0, LINES).map(({ first, count }) => {
+          const { node, status, error } = first;
+          const { tone, words } = taskStanding(first, { ...head, head_of: [thread] });
+          const question = status === "waiting" && count === 1 ? questionOf(first, open) : undefined;
+          const subgraph = count === 1 ? first.subgraph : undefined;
           return (
             <li key={`${node} ${status}`} class={`pending-task ${tone}`}>
               <Icon tone={tone} />
               <span class="node">
                 {shownNode(node)}
-                {tasks.length > 1 && ` ×${tasks.length}`}
+                {count > 1 && ` ×${count}`}
               </span>
               <span class="pending-words">
                 {words}
+                {error !== undefined && `: ${excerpt(error.message, 160)}`}
                 {question !== undefined && (
                   <>
                     :{" "}
@@ -76,27 +76,11 @@ export function Pending({ head, thread }: { readonly head: Show | null; readonly
 function merged(tasks: readonly PlannedTask[]): Work[] {
   const all: Work[] = [];
   for (const task of tasks) {
-    const same = all.find(({ node, status }) => node === task.node && status === task.status);
-    if (same !== undefined) same.tasks.push(task);
-    else all.push({ node: task.node, status: task.status, tasks: [task] });
+    const same = all.find(({ first }) => first.node === task.node && first.status === task.status);
+    if (same !== undefined) same.count += 1;
+    else all.push({ first: task, count: 1 });
   }
   return all;
-}
-
-function described(status: PlannedTask["status"], isRunning: boolean, task: PlannedTask | undefined): { readonly tone: Tone; readonly words: string } {
-  switch (status) {
-    case "planned":
-      return isRunning ? { tone: "run", words: "is running" } : { tone: "plain", words: "is next" };
-    case "finished":
-      return { tone: "good", words: "has finished, and waits for the other tasks of the step" };
-    case "waiting":
-      return { tone: "wait", words: "waits for an answer" };
-    case "failed": {
-      const attempts = task?.attempts ?? 1;
-      const message = task?.error === undefined ? "" : `: ${excerpt(task.error.message, 160)}`;
-      return { tone: "bad", words: `failed${attempts > 1 ? ` ${attempts} times` : ""}${message}` };
-    }
-  }
 }
 
 /** The name of a subgraph's thread below the thread that is shown. */

@@ -1,16 +1,17 @@
 // Answer: a form for each open question of the thread, and the answers to former ones.
 
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { fieldOf } from "../../../model/form/field";
+import { openQuestions } from "../../../model/standing";
 import { counted, shown, shownNode } from "../../../model/words";
 import type { OpenQuestion, Question, Row, Show } from "../../../wire/documents";
 import { type Json, print } from "../../../wire/json";
 import * as requests from "../../../wire/requests";
-import { useDocument, useStudio } from "../../context";
+import { useDocument, useStudio, useTimelineRows } from "../../context";
 import { CopyButton } from "../../forms";
 import { ThreadLink } from "../../links";
-import { FailureSentence, Sentence, Time } from "../../parts";
+import { Block, FailureSentence, Sentence, Time } from "../../parts";
 import { WholeValue } from "../../values";
 import type { PaneProps } from "../registry";
 import { QuestionForm, QuestionText, filledIn } from "./question";
@@ -41,7 +42,7 @@ interface Props {
 }
 
 function Answers({ thread, head, listed, row }: Props): JSX.Element {
-  const open = (head.questions ?? []).filter(({ answer }) => answer === undefined);
+  const open = openQuestions(head);
   const [sent, setSent] = useState<readonly string[]>([]);
   // A question that was open here stays visible when it is answered elsewhere, with what was typed.
   const seen = useRef(new Map<string, Seen>());
@@ -131,8 +132,7 @@ function Former({ row, head }: { readonly row: Row | null; readonly head: Show }
   if (questions.length === 0) return null;
   const next = row === null ? undefined : rows.find(({ parent }) => parent === row.id);
   return (
-    <section class="block" aria-labelledby="former-answers">
-      <h3 id="former-answers">Answered at this step</h3>
+    <Block title="Answered at this step">
       <ul class="cards">
         {questions.map((question) => (
           <li key={question.id} class="card">
@@ -148,7 +148,7 @@ function Former({ row, head }: { readonly row: Row | null; readonly head: Show }
           </li>
         ))}
       </ul>
-    </section>
+    </Block>
   );
 }
 
@@ -158,11 +158,4 @@ function AnsweredBefore({ next }: { readonly next: Row }): JSX.Element {
       , before <Time at={next.started_at ?? next.at} now={new Date()} /> (step {next.step}, {next.ran.map(shownNode).join(", ") || next.source}, run <span class="mono">{next.run.slice(-8)}</span>)
     </>
   );
-}
-
-function useTimelineRows(): readonly Row[] {
-  const studio = useStudio();
-  const rows = studio.timeline.value;
-  const version = rows?.version.value ?? 0;
-  return useMemo(() => (rows?.all() ?? []).map(([, each]) => each), [rows, version]);
 }

@@ -5,7 +5,7 @@ import { useId } from "preact/hooks";
 import { type Draft, type Members, type Problem, blank, itemPath, memberPath, withItem, withMember } from "../../../model/form/draft";
 import { type Field, labelOf } from "../../../model/form/field";
 import { shown } from "../../../model/words";
-import { Check, Labelled, Problem as ProblemText, TextArea } from "../../forms";
+import { Check, FOCUSED, Labelled, Problem as ProblemText, Select, TextArea } from "../../forms";
 
 /** More options than these are listed in a menu. */
 const FEW = 7;
@@ -27,51 +27,44 @@ export function FormField(props: FieldProps): JSX.Element | null {
   const { field, draft, put, path, name, problems, isFirst } = props;
   const label = shown(labelOf(field, name));
   const problem = problems.find((each) => each.path === path)?.text ?? null;
-  const focus = isFirst ? { "data-focus": "" } : {};
+  const focus = isFirst ? FOCUSED : {};
   switch (field.is) {
-    case "text": {
-      const text = draft.is === "typed" ? draft.text : "";
-      const isLine = LINES.has(field.format) || field.longest <= 80;
+    case "text":
+    case "number":
+    case "json": {
+      const isLine = field.is === "number" || (field.is === "text" && (LINES.has(field.format) || field.longest <= 80));
+      const value = draft.is === "typed" ? draft.text : "";
+      const type = (text: string) => put({ is: "typed", text });
       return (
-        <Labelled label={label} description={field.description} problem={problem}>
+        <Labelled
+          label={field.is !== "json" ? label : label === "" ? "JSON" : `${label} (JSON)`}
+          description={field.is === "number" ? joined(field.description, boundsWords(field)) : field.description}
+          problem={problem}
+        >
           {(attributes) =>
             isLine ? (
-              <input {...attributes} {...focus} class="field" value={text} placeholder={FORMATS[field.format] ?? ""} onInput={(event) => put({ is: "typed", text: event.currentTarget.value })} />
+              <input
+                {...attributes}
+                {...focus}
+                class={`field ${field.is}`}
+                inputMode={field.is === "text" ? "text" : field.isInteger ? "numeric" : "decimal"}
+                value={value}
+                placeholder={field.is === "text" ? (FORMATS[field.format] ?? "") : ""}
+                onInput={(event) => type(event.currentTarget.value)}
+              />
             ) : (
-              <TextArea value={text} onValue={(value) => put({ is: "typed", text: value })} attributes={{ ...attributes, ...focus }} />
+              <TextArea isCode={field.is === "json"} value={value} onValue={type} attributes={{ ...attributes, ...focus }} />
             )
           }
         </Labelled>
       );
     }
-    case "number":
-      return (
-        <Labelled label={label} description={joined(field.description, boundsWords(field))} problem={problem}>
-          {(attributes) => (
-            <input {...attributes} {...focus} class="field number" inputMode={field.isInteger ? "numeric" : "decimal"} value={draft.is === "typed" ? draft.text : ""} onInput={(event) => put({ is: "typed", text: event.currentTarget.value })} />
-          )}
-        </Labelled>
-      );
-    case "json":
-      return (
-        <Labelled label={label === "" ? "JSON" : `${label} (JSON)`} description={field.description} problem={problem}>
-          {(attributes) => <TextArea isCode value={draft.is === "typed" ? draft.text : ""} onValue={(value) => put({ is: "typed", text: value })} attributes={{ ...attributes, ...focus }} />}
-        </Labelled>
-      );
-    case "choice": {
-      const options = field.options.map(({ title, description }) => ({ title, description }));
-      const at = draft.is === "chosen" ? draft.at : null;
-      return <Options label={label} description={field.description} problem={problem} options={options} at={at} put={(chosen) => put({ is: "chosen", at: chosen })} isFirst={isFirst} />;
-    }
-    case "flag": {
-      const value = draft.is === "flag" ? draft.value : null;
-      const at = value === null ? null : value ? 0 : 1;
-      return <Options label={label} description={field.description} problem={problem} options={YES_NO} at={at} put={(chosen) => put({ is: "flag", value: chosen === 0 })} isFirst={isFirst} />;
-    }
+    case "choice":
+      return <Options label={label} description={field.description} problem={problem} options={field.options} at={draft.is === "chosen" ? draft.at : null} put={(at) => put({ is: "chosen", at })} isFirst={isFirst} />;
     case "optional": {
       const inner = draft.is === "optional" ? draft.inner : null;
       return (
-        <Optional label={label} description={field.description} isSet={inner !== null} set={(isSet) => put({ is: "optional", inner: isSet ? blank(field.inner()) : null })} isFirst={isFirst}>
+        <Optional label={label} description={field.description} isSet={inner !== null} set={(isSet) => put({ is: "optional", inner: isSet ? blank(field.inner()) : null })}>
           {inner !== null && <FormField {...props} field={field.inner()} draft={inner} put={(next) => put({ is: "optional", inner: next })} isFirst={false} />}
         </Optional>
       );
@@ -97,11 +90,6 @@ const FORMATS: { readonly [format: string]: string } = {
   uri: "https://example.org",
 };
 
-const YES_NO = [
-  { title: "Yes", description: "" },
-  { title: "No", description: "" },
-] as const;
-
 function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" · ");
 }
@@ -126,41 +114,32 @@ interface OptionsProps {
 function Options({ label, description, problem, options, at, put, isFirst }: OptionsProps): JSX.Element {
   const name = useId();
   if (options.length > FEW) {
+    const all = options.map(({ title }, position) => [String(position), shown(title)] as const);
     return (
       <Labelled label={label} description={description} problem={problem}>
         {(attributes) => (
-          <select {...attributes} {...(isFirst && { "data-focus": "" })} class="field" value={at === null ? "" : String(at)} onChange={(event) => put(Number(event.currentTarget.value))}>
-            {at === null && <option value="">choose one</option>}
-            {options.map(({ title }, position) => (
-              <option key={position} value={String(position)}>
-                {shown(title)}
-              </option>
-            ))}
-          </select>
+          <Select
+            attributes={{ ...attributes, ...(isFirst && FOCUSED) }}
+            value={at === null ? "" : String(at)}
+            options={at === null ? [["", "choose one"], ...all] : all}
+            onValue={(value) => put(Number(value))}
+          />
         )}
       </Labelled>
     );
   }
-  const about = description === "" ? undefined : `${name}-about`;
   return (
-    <fieldset class={problem === null ? "group options" : "group options wrong"} aria-describedby={problem === null ? about : `${name}-problem`}>
-      <legend>{label === "" ? "Choose one" : label}</legend>
-      {about !== undefined && (
-        <p id={about} class="about">
-          {shown(description)}
-        </p>
-      )}
+    <Group look="options" label={label === "" ? "Choose one" : label} description={description} problem={problem}>
       {options.map((option, position) => (
         <label key={position} class="check">
-          <input type="radio" name={name} checked={position === at} onChange={() => put(position)} {...(isFirst && position === (at ?? 0) && { "data-focus": "" })} />
+          <input type="radio" name={name} checked={position === at} onChange={() => put(position)} {...(isFirst && position === (at ?? 0) && FOCUSED)} />
           <span>
             {shown(option.title)}
             {option.description !== "" && <span class="second">{shown(option.description)}</span>}
           </span>
         </label>
       ))}
-      {problem !== null && <ProblemText id={`${name}-problem`} text={problem} />}
-    </fieldset>
+    </Group>
   );
 }
 
@@ -169,7 +148,6 @@ interface OptionalProps {
   readonly description: string;
   readonly isSet: boolean;
   readonly set: (isSet: boolean) => void;
-  readonly isFirst?: boolean;
   readonly children: ComponentChildren;
 }
 
@@ -192,12 +170,24 @@ type Inner<I extends Field["is"]> = Omit<FieldProps, "field"> & {
   readonly problem: string | null;
 };
 
-function Group({ label, description, problem, children }: { readonly label: string; readonly description: string; readonly problem: string | null; readonly children: ComponentChildren }): JSX.Element {
+interface GroupProps {
+  readonly label: string;
+  readonly description: string;
+  readonly problem: string | null;
+  readonly look?: string;
+  readonly children: ComponentChildren;
+}
+
+function Group({ label, description, problem, look = "", children }: GroupProps): JSX.Element {
   const id = useId();
   return (
-    <fieldset class={problem === null ? "group" : "group wrong"} aria-describedby={problem === null ? undefined : id}>
+    <fieldset class={`group ${look} ${problem === null ? "" : "wrong"}`} aria-describedby={problem !== null || description !== "" ? id : undefined}>
       {label !== "" && <legend>{label}</legend>}
-      {description !== "" && <p class="about">{shown(description)}</p>}
+      {description !== "" && (
+        <p id={problem === null ? id : undefined} class="about">
+          {shown(description)}
+        </p>
+      )}
       {children}
       {problem !== null && <ProblemText id={id} text={problem} />}
     </fieldset>
@@ -219,7 +209,7 @@ function ListField({ field, draft, put, path, label, problem, problems, isFirst 
           </li>
         ))}
       </ol>
-      <button type="button" class="button" disabled={items.length >= field.most} {...(isFirst && { "data-focus": "" })} onClick={() => put({ is: "list", items: [...items, blank(item)] })}>
+      <button type="button" class="button" disabled={items.length >= field.most} {...(isFirst && FOCUSED)} onClick={() => put({ is: "list", items: [...items, blank(item)] })}>
         Add an item
       </button>
     </Group>

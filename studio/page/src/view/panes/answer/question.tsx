@@ -6,13 +6,14 @@ import { answerCommand } from "../../../model/commands";
 import type { AnswerDraft } from "../../../model/drafts";
 import { type Filled, type Problem, blank, draftOf, jsonProblem, valueOf } from "../../../model/form/draft";
 import { type Field, fieldOf } from "../../../model/form/field";
+import { askerOf } from "../../../model/standing";
 import { grouped, shown, shownNode } from "../../../model/words";
 import type { Question } from "../../../wire/documents";
 import { type Json, isObject, parse, print } from "../../../wire/json";
 import * as requests from "../../../wire/requests";
 import { useStudio } from "../../context";
-import { Commands, Labelled, Refusal, Sentences, TextArea, submitByKey, submitted, useWriting } from "../../forms";
-import { Sentence, Time } from "../../parts";
+import { Commands, Form, Labelled, Refusal, Sentences, Submit, TextArea, useWriting } from "../../forms";
+import { Facts, Sentence, Time } from "../../parts";
 import { usePost } from "../../post";
 import { WholeValue } from "../../values";
 import { FormField } from "./field";
@@ -45,7 +46,7 @@ export function QuestionForm({ thread, question, schema, isOnly, isFirst, next, 
 
   const answer = async () => {
     setChecked(true);
-    if (!filled.ok) return;
+    if (!writing.canWrite || !filled.ok) return;
     const begun = await send(requests.answer(thread, { [question.id]: filled.value }));
     if (begun === null) return;
     kept.value = null;
@@ -53,14 +54,7 @@ export function QuestionForm({ thread, question, schema, isOnly, isFirst, next, 
     studio.announcer.say("The answer is stored, and the thread continues.");
   };
   return (
-    <form
-      class="card question"
-      onKeyDown={submitByKey}
-      onSubmit={submitted(() => {
-        if (writing.canWrite) void answer();
-        else setChecked(true);
-      })}
-    >
+    <Form look="card question" run={() => void answer()}>
       <QuestionText question={question} />
       <div class="question-fields">
         {draft.json === null ? (
@@ -81,9 +75,7 @@ export function QuestionForm({ thread, question, schema, isOnly, isFirst, next, 
         <>
           <Sentences title="What happens" words={[`The answer is stored in ${shown(writing.file)}, and ${shown(thread)} continues at ${grouped(next.map(shownNode))}: model calls and other effects happen live.`]} />
           <div class="fields-end">
-            <button type="submit" class="button primary" disabled={isSent}>
-              {isSent ? "Sending …" : "Answer"}
-            </button>
+            <Submit isSent={isSent}>{isSent ? "Sending …" : "Answer"}</Submit>
           </div>
         </>
       ) : (
@@ -92,7 +84,7 @@ export function QuestionForm({ thread, question, schema, isOnly, isFirst, next, 
         </Commands>
       )}
       <Refusal failure={failure} />
-    </form>
+    </Form>
   );
 }
 
@@ -142,11 +134,11 @@ function JsonSwitch({ field, draft, filled, put }: SwitchProps): JSX.Element {
 
 /** The question, with the node that asks it. */
 export function QuestionText({ question }: { readonly question: Question }): JSX.Element {
-  const { node, path = [], deadline } = question;
+  const { deadline } = question;
   return (
     <div class="question-text">
       <p class="question-node dim">
-        {[...path, node].map(shownNode).join(" / ")} asks
+        {askerOf(question)} asks
         {deadline !== undefined && (
           <>
             {" "}
@@ -172,16 +164,7 @@ function Asked({ value }: { readonly value: Json }): JSX.Element {
     <>
       <p class="question-words">{shown(String(value[name]))}</p>
       {rest.length > 0 && (
-        <dl class="facts">
-          {rest.map(([key, member]) => (
-            <div key={key}>
-              <dt>{shown(key)}</dt>
-              <dd>
-                <WholeValue value={member} />
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <Facts all={rest.map(([key, member]) => [key, <WholeValue value={member} />] as const)} />
       )}
     </>
   );
