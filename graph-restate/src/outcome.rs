@@ -5,6 +5,9 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
 use superstep_core::run::{RunError, ThreadError};
 
+/// The code of a cancelled invocation.
+const CANCELLED: u16 = 409;
+
 /// Returns the error of a run for Restate.
 ///
 /// A failed run is terminal, because graphs have retries of their own. Errors of the store and of races are repeated, and so
@@ -44,7 +47,12 @@ pub(crate) fn failed(error: RunError) -> HandlerError {
 /// Returns the end of a run that was cancelled.
 pub(crate) fn cancelled(thread: &ThreadId) -> TerminalError {
     let text = format!("the run of thread {thread} was cancelled; resume the thread to continue it");
-    TerminalError::new_with_code(409, text)
+    TerminalError::new_with_code(CANCELLED, text)
+}
+
+/// Returns `true` for the error with which the SDK reports that the invocation was cancelled.
+pub(crate) fn is_cancelled(error: &TerminalError) -> bool {
+    error.code() == CANCELLED && error.message() == "cancelled"
 }
 
 /// Returns the error of a process that is about to end, which Restate repeats.

@@ -3,20 +3,21 @@
 //! They keep no work of their own in flight: a run is driven by calls of the service [`work`](crate::work), so a handler that waits
 //! for a long superstep is suspended, and cancelling it cancels what it waits for.
 
-use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
 use restate_sdk::context::{
-    ContextClient, ContextReadState, ContextWriteState, ObjectContext, RequestTarget, SharedObjectContext,
+    CallFuture, ContextClient, ContextReadState, ContextWriteState, ObjectContext, RequestTarget,
+    SharedObjectContext,
 };
 use restate_sdk::errors::{HandlerResult, TerminalError};
-use restate_sdk::serde::Json;
+use restate_sdk::serde::{Deserialize, Json};
 use serde::Serialize;
 use serde_json::Value;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 use superstep_core::run::Interrupt;
 
-use crate::outcome::{failed, stopping};
+use crate::outcome::{cancelled, failed, is_cancelled, stopping};
 use crate::work::{Begin, OneTask, Part, Reached, Served, Work};
 
 /// The state of the object: the invocation that runs the thread.
@@ -42,9 +43,9 @@ pub(crate) async fn run(
 ) -> HandlerResult<Json<Outcome>> {
     let thread = ThreadId::from(ctx.key());
     ctx.set(RUNNING, ctx.invocation_id().to_owned());
-    let ended = drive(&served, &ctx, &thread, begin).await?;
+    let status = drive(&served, &ctx, &thread, begin).await?;
     ctx.clear(RUNNING);
-    let status = ended?;
+    let status = status?;
     let state = served.graph.thread(thread.clone()).state().await.map_err(|error| failed(error.into()))?;
     Ok(Json(Outcome {
         thread,
@@ -67,7 +68,7 @@ async fn drive(
     loop {
         let work = Work { thread: thread.clone(), begin, taken };
         let part = ctx.request(RequestTarget::service(&served.work, "slices"), Json(work)).call();
-        let Json(Part { reached, taken: more, .. }) = match unless_stopping(served, part).await? {
+        let Json(Part { reached, taken: more, .. }) = match ended(served, thread, part).await? {
             Ok(part) => part,
             Err(error) => return Ok(Err(error)),
         };
@@ -102,16 +103,33 @@ async fn spread(
     let calls: Vec<_> = tasks.iter().map(call).collect();
     let mut result = Ok(());
     for call in calls {
-        result = result.and(unless_stopping(served, call).await?);
+        result = result.and(ended(served, thread, call).await?);
     }
     Ok(result)
 }
 
-/// Awaits what another invocation does, unless this process is being stopped.
-async fn unless_stopping<T>(served: &Served, call: impl Future<Output = T>) -> HandlerResult<T> {
+/// Awaits a call, unless this process is being stopped.
+///
+/// Restate cancels the calls of an invocation with it. This waits for their end, so that no run begins on the thread while another one
+/// is being cancelled.
+async fn ended<T: Deserialize + 'static>(
+    served: &Served,
+    thread: &ThreadId,
+    call: impl CallFuture<Response = T>,
+) -> HandlerResult<Result<T, TerminalError>> {
+    let mut call = pin!(call);
+    let ended = async {
+        match call.as_mut().await {
+            Err(error) if is_cancelled(&error) => {
+                drop(call.invocation_handle().await?.attach::<T>().await);
+                Err(cancelled(thread))
+            }
+            ended => ended,
+        }
+    };
     tokio::select! {
         biased;
-        ended = call => Ok(ended),
+        ended = ended => Ok(ended),
         () = served.stopping.cancelled() => Err(stopping()),
     }
 }

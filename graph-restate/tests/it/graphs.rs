@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use superstep::error::NodeError;
 use superstep::graph::{END, START, StateGraph, each, to};
 use superstep::node::{Ask, Effects, Input, Snapshot};
@@ -122,6 +123,28 @@ pub(crate) async fn fan(folder: &Path) -> Graph<Fan> {
     g.compile().expect("it is complete").checkpointer(saver(folder).await)
 }
 
+/// A later version of [`review`], with a further node.
+pub(crate) async fn reviews_again(folder: &Path) -> Graph<Article> {
+    let mut g = StateGraph::<Article>::new("review");
+    let write = g.node("write", || async {});
+    let review = g.node("review", |editor: Ask<String, Verdict>| async move {
+        editor.ask("again?".to_owned()).await;
+    });
+    let publish = g.node("publish", || async {});
+    g.edge(START, write);
+    g.edge(write, review);
+    g.edge(review, publish);
+    g.edge(publish, END);
+    g.compile().expect("it is complete").checkpointer(saver(folder).await)
+}
+
+/// Returns the history of a thread, without what differs between runs.
+pub(crate) async fn history(graph: &Graph<impl State>, thread: &str) -> Vec<Value> {
+    let history = graph.thread(thread).history().expect("it has a store");
+    let all = history.collect().await.expect("it reads");
+    all.iter().map(|past| json!([past.step, past.source, past.ran, past.next])).collect()
+}
+
 async fn saver(folder: &Path) -> SqliteSaver {
     SqliteSaver::open(folder.join("threads.db")).await.expect("a file of its own")
 }
@@ -135,6 +158,17 @@ fn append(folder: &Path, name: &str, line: impl Display) -> std::io::Result<()> 
 /// Returns the lines of a file of the folder.
 pub(crate) fn lines(folder: &Path, name: &str) -> Vec<String> {
     std::fs::read_to_string(folder.join(name)).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Lets the node of [`count`] go on that waits at this number.
+pub(crate) fn open(folder: &Path, count: u32) {
+    File::create(folder.join(format!("open-{count}"))).expect("a file");
+}
+
+/// Returns a port on which nothing listens.
+pub(crate) fn free_port() -> u16 {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    port.local_addr().expect("it is bound").port()
 }
 
 /// Waits until a condition holds that another process makes true.

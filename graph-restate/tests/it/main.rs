@@ -4,7 +4,10 @@
 extern crate superstep_core as superstep;
 
 mod client;
+mod failures;
 mod graphs;
+mod here;
 mod runs;
 mod server;
+mod texts;
 mod worker;
