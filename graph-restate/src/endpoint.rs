@@ -32,6 +32,9 @@ const WINDOW: u32 = 64 << 20;
 /// The most calls on one connection. Restate opens further ones, which a load balancer leads to other processes.
 const CALLS: u32 = 16;
 
+/// The time without a message after which a connection is tested, and that the other side has to answer. Restate takes a minute.
+const ALIVE: Duration = Duration::from_secs(20);
+
 /// The time to wait before the next connection is accepted when the program has no resources for one more.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -264,6 +267,8 @@ impl Listening {
         let token = token.map(|token| blake3::hash(token.as_bytes()));
         let mut http = http2::Builder::new(TokioExecutor::new());
         http.timer(TokioTimer::new()).max_concurrent_streams(CALLS);
+        // Calls of a server that is gone are given up before it would start them elsewhere.
+        http.keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
         http.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
         let graceful = GracefulShutdown::new();
         // Dropping these ends the calls that have not ended.

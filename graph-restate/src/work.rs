@@ -248,10 +248,9 @@ impl Slice {
 
 /// Returns the tasks of a wide superstep that have yet to run; `None` if few have.
 async fn wide(thread: &Thread<AnyState>, spread: usize) -> Result<Option<Part>, ThreadError> {
-    let tasks = match thread.head().await {
-        Ok(head) if head.next().len() >= spread => thread.tasks().await?,
-        Ok(_) | Err(ThreadError::NeverRan(_)) => return Ok(None),
-        Err(error) => return Err(error),
+    let tasks = match thread.tasks().await {
+        Err(ThreadError::NeverRan(_)) => return Ok(None),
+        tasks => tasks?,
     };
     let is_left = |task: &&TaskState| !task.is_finished() && task.interrupts.is_empty();
     let left: Vec<TaskId> = tasks.iter().filter(is_left).map(|task| task.id).collect();

@@ -1,12 +1,14 @@
 //! Processes and servers that end in the middle of runs, and runs over several processes.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 
 use serde_json::json;
 use superstep_restate::restate;
 use tokio::io::copy_bidirectional;
 
-use crate::graphs::{count, fan, history, lines, open, until};
+use crate::cluster::Cluster;
+use crate::graphs::{POSTGRES, count, fan, history, lines, open, until};
 use crate::here::Here;
 use crate::server::Server;
 use crate::worker::Worker;
@@ -15,7 +17,19 @@ use crate::worker::Worker;
 async fn a_process_that_is_killed_repeats_no_effect() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
+    killed(&server, folder.path()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_with_a_database_that_is_killed_repeats_no_effect() {
+    let Some(server) = Server::start().await else { return };
+    let Some(cluster) = Cluster::own() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join(POSTGRES), cluster.url("superstep")).expect("a file");
+    killed(&server, folder.path()).await;
+}
+
+async fn killed(server: &Server, folder: &Path) {
     let arguments = |port: u16| format!("--port {port} --register {}", server.admin());
     let mut worker = Worker::start(folder, &arguments(0));
     let address: SocketAddr = worker.address.parse().expect("an address");
@@ -38,6 +52,26 @@ async fn a_process_that_is_killed_repeats_no_effect() {
     let input = json!({ "to": 300, "pays": true, "waits_at": waits });
     assert_eq!(plain.run(input).await.expect("it runs").status.name(), "finished");
     assert_eq!(history(&counts, "a").await, history(&counts, "plain").await);
+}
+
+/// The answer was stored, and the journal does not have the slice: when it is repeated, the next question is another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_counts_once() {
+    let Some(server) = Server::start().await else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let arguments = |port: u16| format!("--port {port} --register {}", server.admin());
+    let worker = Worker::start(folder, &arguments(0));
+    let address: SocketAddr = worker.address.parse().expect("an address");
+
+    server.call("review/a/run", &json!({ "title": "Patience" })).await;
+    let answer = server.send("review/a/answer", &json!("Revise")).await;
+    until(|| lines(folder, "waiting") == ["2"]).await;
+    worker.kill();
+    open(folder, 2);
+    let _worker = Worker::start(folder, &arguments(address.port()));
+    let (_, asked) = server.response(&answer).await;
+    assert_eq!(asked["interrupts"][0]["question"], "Patience: draft 2", "{asked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,11 +4,13 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use superstep::checkpoint::Checkpointer;
 use superstep::error::NodeError;
 use superstep::graph::{END, START, StateGraph, each, to};
 use superstep::node::{Ask, Effects, Input, Snapshot};
@@ -16,7 +18,10 @@ use superstep::reducer::Append;
 use superstep::route::Route;
 use superstep::run::Graph;
 use superstep::state::State;
-use superstep_checkpoint::SqliteSaver;
+use superstep_checkpoint::{PostgresSaver, SqliteSaver};
+
+/// The file with the address of a database.
+pub(crate) const POSTGRES: &str = "postgres";
 
 /// A draft, which a person accepts or sends back: the graph of the example `review`.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,10 +37,20 @@ pub(crate) enum Verdict {
     Revise,
 }
 
+/// Before draft 2, it waits for a file if the title says so.
 pub(crate) async fn review(folder: &Path) -> Graph<Article> {
+    let own = folder.to_owned();
     let mut g = StateGraph::<Article>::new("review");
-    let write = g.node("write", |article: Snapshot<Article>| async move {
-        Article::update().drafts([format!("{}: draft {}", article.title, article.drafts.len() + 1)])
+    let write = g.node("write", move |article: Snapshot<Article>| {
+        let folder = own.clone();
+        async move {
+            let draft = article.drafts.len() + 1;
+            if article.title == "Patience" && draft == 2 {
+                append(&folder, "waiting", draft)?;
+                until(|| folder.join(format!("open-{draft}")).exists()).await;
+            }
+            Ok::<_, NodeError>(Article::update().drafts([format!("{}: draft {draft}", article.title)]))
+        }
     });
     let review = g.node("review", |article: Snapshot<Article>, editor: Ask<String, Verdict>| async move {
         editor.ask(article.drafts.last().cloned().unwrap_or_default()).await
@@ -46,7 +61,7 @@ pub(crate) async fn review(folder: &Path) -> Graph<Article> {
         Verdict::Accept => END,
         Verdict::Revise => to(write),
     });
-    g.compile().expect("it is complete").checkpointer(saver(folder).await)
+    g.compile().expect("it is complete").shared_checkpointer(saver(folder).await)
 }
 
 /// A chain of supersteps, each of which may have an effect: a line in the file `paid`.
@@ -88,7 +103,7 @@ pub(crate) async fn count(folder: &Path) -> Graph<Count> {
         Next::Again => to(node),
         Next::Done => END,
     });
-    g.compile().expect("it is complete").checkpointer(saver(folder).await).recursion_limit(10_000)
+    g.compile().expect("it is complete").shared_checkpointer(saver(folder).await).recursion_limit(10_000)
 }
 
 /// A superstep with a task per item, each of which waits until this many have begun.
@@ -120,7 +135,7 @@ pub(crate) async fn fan(folder: &Path) -> Graph<Fan> {
     g.edge(START, split);
     g.route(split, move |Spread::Items(items)| each(work, items));
     g.edge(work, END);
-    g.compile().expect("it is complete").checkpointer(saver(folder).await)
+    g.compile().expect("it is complete").shared_checkpointer(saver(folder).await)
 }
 
 /// A later version of [`review`], with a further node.
@@ -135,7 +150,7 @@ pub(crate) async fn reviews_again(folder: &Path) -> Graph<Article> {
     g.edge(write, review);
     g.edge(review, publish);
     g.edge(publish, END);
-    g.compile().expect("it is complete").checkpointer(saver(folder).await)
+    g.compile().expect("it is complete").shared_checkpointer(saver(folder).await)
 }
 
 /// Returns the history of a thread, without what differs between runs.
@@ -145,8 +160,12 @@ pub(crate) async fn history(graph: &Graph<impl State>, thread: &str) -> Vec<Valu
     all.iter().map(|past| json!([past.step, past.source, past.ran, past.next])).collect()
 }
 
-async fn saver(folder: &Path) -> SqliteSaver {
-    SqliteSaver::open(folder.join("threads.db")).await.expect("a file of its own")
+/// Returns the saver of a folder: a database of Postgres, if the folder has the address of one, or a file.
+async fn saver(folder: &Path) -> Arc<dyn Checkpointer> {
+    match std::fs::read_to_string(folder.join(POSTGRES)) {
+        Ok(url) => Arc::new(PostgresSaver::open(&url).await.expect("an address of Postgres")),
+        Err(_) => Arc::new(SqliteSaver::open(folder.join("threads.db")).await.expect("a file of its own")),
+    }
 }
 
 /// Adds a line to a file of the folder.

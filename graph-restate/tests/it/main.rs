@@ -4,6 +4,10 @@
 extern crate superstep_core as superstep;
 
 mod client;
+/// A server of Postgres.
+#[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+#[expect(dead_code, reason = "tests of the saver use more of it")]
+mod cluster;
 mod failures;
 mod graphs;
 mod here;

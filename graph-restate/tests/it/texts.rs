@@ -5,6 +5,7 @@ use superstep::graph::{END, START, StateGraph};
 use superstep::run::Graph;
 use superstep_restate::{EndpointError, RegisterError, restate};
 
+use crate::client::post;
 use crate::graphs::{Article, free_port};
 use crate::here::Here;
 use crate::server::Server;
@@ -80,10 +81,10 @@ async fn a_refused_registration_is_told_in_the_words_of_the_server() {
         "{text}"
     );
     assert!(matches!(error, RegisterError::Refused { .. }));
-    eprintln!("{text}");
     let (status, absent) = server.call("essays/rust/run", &serde_json::json!({})).await;
     assert_eq!(status, 404, "{absent}");
-    eprintln!("{absent}");
+    let text = "service 'essays' not found, make sure to register the service before calling it.";
+    assert_eq!(absent["message"], text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,5 +94,11 @@ async fn only_the_server_has_the_token() {
     let here = Here::start(&server, restate(&[&essays]).token("secret")).await;
     let (status, finished) = server.call("essays/rust/run", &serde_json::json!({})).await;
     assert_eq!((status, &finished["status"]), (200, &"finished".into()), "{finished}");
+
+    // A client without the token, such as a server that was told another one.
+    let deployment = serde_json::json!({ "uri": format!("http://{}/again", here.address) });
+    let (status, refused) = post(&(server.admin() + "/deployments"), &deployment).await.expect("it answers");
+    assert_ne!(status / 100, 2, "{refused}");
+    assert!(refused["message"].as_str().expect("a text").contains("401"), "{refused}");
     here.stop().await;
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use superstep_restate::restate;
 
-use crate::graphs::{count, fan};
+use crate::graphs::{count, fan, review};
 
 /// Set for a process of this kind: the folder of its graphs.
 const FOLDER: &str = "SUPERSTEP_RESTATE_WORKER";
@@ -18,8 +18,8 @@ const ARGUMENTS: &str = "SUPERSTEP_RESTATE_ARGUMENTS";
 async fn the_worker() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let arguments = std::env::var(ARGUMENTS).expect("it has arguments");
-    let (count, fan) = (count(&folder).await, fan(&folder).await);
-    restate(&[&count, &fan]).run(arguments.split(' ').map(str::to_owned)).await;
+    let (count, fan, review) = (count(&folder).await, fan(&folder).await, review(&folder).await);
+    restate(&[&count, &fan, &review]).run(arguments.split(' ').map(str::to_owned)).await;
 }
 
 /// A running process. It is killed when it is dropped.
