@@ -11,6 +11,7 @@ mod cluster;
 mod failures;
 mod graphs;
 mod here;
+mod page;
 mod runs;
 mod server;
 mod texts;

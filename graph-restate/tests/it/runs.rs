@@ -84,6 +84,30 @@ async fn a_cancelled_run_stops_at_once_and_can_be_resumed() {
     assert_eq!(server.call("count/a/cancel", &Value::Null).await, (200, json!(false)));
 }
 
+/// Restate can have as many waiting runs as it likes, but runs only so many slices at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_that_waits_for_a_long_slice_is_suspended() {
+    let Some(server) = Server::start().await else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let counts = count(folder.path()).await;
+    let _here = Here::start(&server, restate(&[&counts])).await;
+
+    let run = server.send("count/a/run", &json!({ "to": 3, "pays": true, "waits_at": [2] })).await;
+    let query = "SELECT target_service_name, status FROM sys_invocation ORDER BY target_service_name";
+    loop {
+        let rows = server.rows(query).await;
+        if rows.first().is_some_and(|row| row["status"] == "suspended") {
+            assert_eq!(rows[1], json!({ "target_service_name": "count.work", "status": "running" }));
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    open(folder.path(), 2);
+    let (_, finished) = server.response(&run).await;
+    assert_eq!(finished["values"]["count"], 3, "{finished}");
+    assert_eq!(lines(folder.path(), "paid"), ["1", "2", "3"]);
+}
+
 /// Two inputs on one thread: the second waits, also while the first is continued by a second invocation.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_run_is_several_invocations_and_keeps_its_place_in_the_queue() {

@@ -112,13 +112,17 @@ impl Drop for Server {
 
 /// Returns the program, which npm installs beside the other outputs of the build.
 fn program() -> Option<PathBuf> {
-    let tests = std::env::current_exe().expect("a test knows its program");
-    let target = tests.ancestors().nth(3).expect("it is in target/debug/deps");
-    let packages = target.join("restate/node_modules/@restatedev");
+    let packages = target().join("restate/node_modules/@restatedev");
     let mut packages = std::fs::read_dir(packages).ok()?;
     packages.find_map(|package| {
         Some(package.ok()?.path().join("bin/restate-server")).filter(|file| file.exists())
     })
+}
+
+/// Returns the folder of the outputs of builds.
+pub(crate) fn target() -> PathBuf {
+    let tests = std::env::current_exe().expect("a test knows its program");
+    tests.ancestors().nth(3).expect("it is in target/debug/deps").to_owned()
 }
 
 fn spawn(program: &PathBuf, folder: &TempDir, [admin, ingress, own]: [u16; 3]) -> Child {
