@@ -51,7 +51,8 @@ pub struct Options {
 }
 
 impl Endpoint {
-    /// Runs with the arguments and signals of the process, until it is stopped. For a program that is only an endpoint.
+    /// Runs with the arguments and signals of the process, until it is stopped. For a program that is only an
+    /// endpoint.
     pub async fn main(self) -> ExitCode {
         self.run(std::env::args_os().skip(1)).await
     }

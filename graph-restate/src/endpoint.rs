@@ -32,7 +32,8 @@ const WINDOW: u32 = 64 << 20;
 /// The most calls on one connection. Restate opens further ones, which a load balancer leads to other processes.
 const CALLS: u32 = 16;
 
-/// The time without a message after which a connection is tested, and that the other side has to answer. Restate takes a minute.
+/// The time without a message after which a connection is tested, and that the other side has to answer. Restate
+/// takes a minute.
 const ALIVE: Duration = Duration::from_secs(20);
 
 /// The time to wait before the next connection is accepted when the program has no resources for one more.
@@ -43,8 +44,9 @@ const VERSION: u32 = 1;
 
 /// Makes an endpoint for these graphs and flows, whose runs Restate starts, repeats and spreads over processes.
 ///
-/// Each graph is an object of Restate, with a key per thread and the handlers `run`, `answer`, `answers`, `resume` and `cancel`. The
-/// saver of a graph is shared by all processes: a `PostgresSaver`, or a `SqliteSaver` on one machine.
+/// Each graph is an object of Restate, with a key per thread and the handlers `run`, `answer`, `answers`, `resume`
+/// and `cancel`. The saver of a graph is shared by all processes: a `PostgresSaver`, or a `SqliteSaver` on one
+/// machine.
 ///
 /// ```no_run
 /// # extern crate superstep_core as superstep;
@@ -143,7 +145,7 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// Admits only requests with this token. [`Listening::register`] tells it to Restate.
+    /// Admits only requests with this token. [`Listening::register`] sends it to Restate.
     pub fn token(self, token: impl Into<String>) -> Self {
         Self { token: Some(token.into()), ..self }
     }
@@ -172,8 +174,8 @@ impl Endpoint {
     /// Binds the endpoint to an address. It accepts connections once [`Listening::until`] is awaited.
     ///
     /// # Errors
-    /// Fails if the graphs cannot be services of Restate, the address cannot be used, or other machines could reach it
-    /// and no [token](Self::token) was set.
+    /// Fails if the graphs cannot be services of Restate, the address cannot be used, or other machines could reach
+    /// it and no [token](Self::token) was set.
     pub async fn listen(self, address: impl ToSocketAddrs + fmt::Debug) -> Result<Listening, EndpointError> {
         let stopping = CancellationToken::new();
         let version = self.version();
@@ -247,8 +249,9 @@ impl Listening {
     /// Returns a future that announces the endpoint to Restate, whose admin API is at `admin`, such as
     /// `http://127.0.0.1:9070`. Restate calls the endpoint at once, so it must be accepting connections.
     ///
-    /// `uri` is the address at which Restate reaches the endpoint, if that is not its own, such as that of a load balancer. The
-    /// fingerprints of the graphs are added to it, so each version of the graphs is a deployment of its own.
+    /// `uri` is the address at which Restate reaches the endpoint, if that is not its own, such as that of a load
+    /// balancer. The fingerprints of the graphs are added to it, so each version of the graphs is a deployment of its
+    /// own.
     pub fn register(
         &self,
         admin: &str,
@@ -260,8 +263,8 @@ impl Listening {
         async move { register(&admin, &uri, token.as_deref()).await }
     }
 
-    /// Handles the calls of Restate until `stop` is ready. Then running supersteps have the [grace](Endpoint::grace) to finish, and
-    /// Restate continues the runs with another process, or with this program when it is started again.
+    /// Handles the calls of Restate until `stop` is ready. Then running supersteps have the [grace](Endpoint::grace)
+    /// to finish, and Restate continues the runs with another process, or with this program when it is started again.
     pub async fn until(self, stop: impl Future<Output = ()>) {
         let Self { listener, endpoint, token, stopping, grace, .. } = self;
         let token = token.map(|token| blake3::hash(token.as_bytes()));

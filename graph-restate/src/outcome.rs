@@ -10,8 +10,8 @@ const CANCELLED: u16 = 409;
 
 /// Returns the error of a run for Restate.
 ///
-/// A failed run is terminal, because graphs have retries of their own. Errors of the store and of races are repeated, and so
-/// is a thread that this process may not run: another one may have its version of the graph.
+/// A failed run is terminal, because graphs have retries of their own. Errors of the store and of races are repeated,
+/// and so is a thread that this process may not run: another one may have its version of the graph.
 pub(crate) fn failed(error: RunError) -> HandlerError {
     let code = match &error {
         RunError::Superseded { .. } | RunError::Leased { .. } | RunError::LeaseLost { .. } => {

@@ -50,7 +50,8 @@ pub enum RegisterError {
     },
 }
 
-/// Announces the endpoint at `endpoint` to the admin API at `url`. Restate sends `token` with each request, if there is one.
+/// Announces the endpoint at `endpoint` to the admin API at `url`. Restate sends `token` with each request, if there
+/// is one.
 pub(crate) async fn register(url: &str, endpoint: &str, token: Option<&str>) -> Result<(), RegisterError> {
     let refused = |reason| RegisterError::Refused { url: url.into(), endpoint: endpoint.into(), reason };
     let unreachable = |reason| RegisterError::Unreachable { url: url.into(), reason };

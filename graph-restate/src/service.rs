@@ -18,8 +18,8 @@ const DELAYS: [u64; 2] = [50, 1000];
 /// The attempts until Restate pauses an invocation. A store may be away for days.
 const ATTEMPTS: u64 = 1_000_000;
 
-/// The time without a message after which Restate asks an invocation to suspend, in milliseconds. The handlers of a thread wait, and
-/// the others run nodes, which may take as long as they like.
+/// The time without a message after which Restate asks an invocation to suspend, in milliseconds. The handlers of a
+/// thread wait, and the others run nodes, which may take as long as they like.
 const SUSPENDED: [u64; 2] = [10_000, 365 * 24 * 60 * 60 * 1000];
 
 /// The handlers of a thread, and those of the work on it.

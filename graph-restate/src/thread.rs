@@ -1,7 +1,7 @@
 //! The handlers of a thread, an object of Restate: one run at a time, in the order of the calls.
 //!
-//! They keep no work of their own in flight: a run is driven by calls of the service [`work`](crate::work), so a handler that waits
-//! for a long superstep is suspended, and cancelling it cancels what it waits for.
+//! They keep no work of their own in flight: a run is driven by calls of the service [`work`](crate::work), so a
+//! handler that waits for a long superstep is suspended, and cancelling it cancels what it waits for.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -110,8 +110,8 @@ async fn spread(
 
 /// Awaits a call, unless this process is being stopped.
 ///
-/// Restate cancels the calls of an invocation with it. This waits for their end, so that no run begins on the thread while another one
-/// is being cancelled.
+/// Restate cancels the calls of an invocation with it. This waits for their end, so that no run begins on the thread
+/// while another one is being cancelled.
 async fn ended<T: Deserialize + 'static>(
     served: &Served,
     thread: &ThreadId,

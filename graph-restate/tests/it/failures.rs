@@ -54,7 +54,8 @@ async fn killed(server: &Server, folder: &Path) {
     assert_eq!(history(&counts, "a").await, history(&counts, "plain").await);
 }
 
-/// The answer was stored, and the journal does not have the slice: when it is repeated, the next question is another one.
+/// The answer was stored, and the journal does not have the slice: when it is repeated, the next question is another
+/// one.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_counts_once() {
     let Some(server) = Server::start().await else { return };
@@ -116,7 +117,8 @@ async fn a_stopped_endpoint_hands_its_runs_over() {
     assert_eq!(lines(folder.path(), "paid"), all);
 }
 
-/// The tasks wait for each other, so they run at the same time; and a connection takes 16, so both processes run some.
+/// The tasks wait for each other, so they run at the same time; and a connection takes 16, so both processes run
+/// some.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wide_superstep_is_spread_over_processes() {
     let Some(server) = Server::start().await else { return };

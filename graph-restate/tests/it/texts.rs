@@ -1,4 +1,4 @@
-//! What is said when an endpoint cannot be started or registered.
+//! The errors of an endpoint that cannot be started or registered.
 
 use superstep::checkpoint::MemorySaver;
 use superstep::graph::{END, START, StateGraph};
@@ -69,7 +69,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_registration_is_told_in_the_words_of_the_server() {
+async fn a_refused_registration_has_the_reason_of_the_server() {
     let Some(server) = Server::start().await else { return };
     let essays = graph("essays");
     let listening = restate(&[&essays]).listen("127.0.0.1:0").await.expect("a free port");
