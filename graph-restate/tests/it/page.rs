@@ -37,7 +37,6 @@ fn a_text_is_compared_with_its_gaps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 async fn the_commands_of_the_page_print_what_it_shows() {
     let Some(server) = Server::start().await else { return };
     let program = target().join("debug/review");
