@@ -63,6 +63,10 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = superstep::serve(&[&articles]).subcommand("serve").await {
         return Ok(exit);
     }
+    #[cfg(feature = "restate")]
+    if let Some(exit) = superstep::restate(&[&articles]).subcommand("work").await {
+        return Ok(exit);
+    }
     let thread = articles.thread("article");
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();

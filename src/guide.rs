@@ -43,6 +43,7 @@ macro_rules! page {
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[permissions.md]: crate::guide::permissions\n",
             "[postgres.md]: crate::guide::postgres\n",
+            "[restate.md]: crate::guide::restate\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[sessions.md]: crate::guide::sessions\n",
@@ -52,6 +53,7 @@ macro_rules! page {
             "[secrets.md]: crate::guide::secrets\n",
             "[serving.md]: crate::guide::serving\n",
             "[serving.md#which-endpoints-are-there]: crate::guide::serving#which-endpoints-are-there\n",
+            "[state-and-reducers.md#changing-or-migrating-a-state-type]: crate::guide::state_and_reducers#changing-or-migrating-a-state-type\n",
             "[state-and-reducers.md#secret-fields]: crate::guide::state_and_reducers#secret-fields\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
@@ -98,6 +100,7 @@ pages! {
     checkpoints "checkpoints.md"
     several_processes "several-processes.md"
     postgres "postgres.md"
+    restate "restate.md"
     time_travel "time-travel.md"
     debugging "debugging.md"
     cli "cli.md"

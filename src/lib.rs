@@ -53,6 +53,7 @@
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | `driver` | everything that implementations of savers and drivers need (feature `unstable-driver`) |
 //! | `serve`, `server` | a server of graphs for the clients of LangGraph's API (feature `server`; with the studio `studio`) |
+//! | `restate` | graphs as services of Restate (feature `restate`) |
 //! | [`guide`] | the documentation, a page per topic |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -85,6 +86,9 @@ pub fn debugger(graphs: &[&dyn run::ToAnyGraph]) -> cli::Debugger {
 
 #[cfg(feature = "server")]
 pub use superstep_server::{self as server, serve};
+
+#[cfg(feature = "restate")]
+pub use superstep_restate::{self as restate, restate};
 
 /// Values that outlive threads, stored by namespace and key: the extractor, the trait, and the stores.
 pub mod store {

@@ -11,10 +11,11 @@ mod rooms;
 
 /// The folders of the members, each with the packages that it may depend on. "." is the workspace's root, which may depend
 /// on all.
-pub(crate) const MEMBERS: [(&str, &[&str]); 18] = [
+pub(crate) const MEMBERS: [(&str, &[&str]); 19] = [
     (".", &[]),
     ("graph-macros", &[]),
     ("graph-core", &["superstep-macros"]),
+    ("graph-restate", &["superstep-core"]),
     ("graph-checkpoint", &["superstep-core"]),
     ("graph-checkpoint/conformance", &["superstep-core"]),
     ("graph-checkpoint/inspect", &["superstep-core"]),

@@ -31,6 +31,7 @@ mod permissions;
 mod photo_critic;
 mod postgres;
 mod readme;
+mod restate;
 mod routing_and_fan_out;
 mod secrets;
 mod serving;

@@ -123,6 +123,17 @@ const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 16] = [
     ("command_line", &["serve"]),
 ];
 
+/// The same for the services of Restate.
+const ARROWS_OF_RESTATE: [(&str, &[&str]); 7] = [
+    ("outcome", &[]),
+    ("register", &[]),
+    ("work", &["outcome"]),
+    ("thread", &["outcome", "work"]),
+    ("service", &["thread", "work"]),
+    ("endpoint", &["register", "service", "work"]),
+    ("command_line", &["endpoint"]),
+];
+
 /// The parts of the server without a runtime or without HTTP, each with the crates that it does not name. The life of a
 /// run is a state machine of the core.
 const WITHOUT: [(&str, &[&str]); 6] = [
@@ -148,6 +159,11 @@ fn s2_026_modules_of_the_agent_packages_depend_one_way() {
 #[test]
 fn modules_of_the_server_depend_one_way() {
     modules_depend_one_way("server/src", &ARROWS_OF_THE_SERVER);
+}
+
+#[test]
+fn modules_of_the_services_of_restate_depend_one_way() {
+    modules_depend_one_way("graph-restate/src", &ARROWS_OF_RESTATE);
 }
 
 #[test]

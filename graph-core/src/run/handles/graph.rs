@@ -128,6 +128,12 @@ impl<S, C> Graph<S, C> {
         self.with(|runtime| runtime.limits.recursion = supersteps)
     }
 
+    /// Returns the maximum number of supersteps of a run.
+    #[must_use]
+    pub fn recursion_limit_in_use(&self) -> u64 {
+        self.runtime.limits.recursion
+    }
+
     /// Limits the number of a run's tasks that run at the same time; by default all tasks of a superstep do.
     ///
     /// # Panics
@@ -136,6 +142,12 @@ impl<S, C> Graph<S, C> {
     pub fn max_concurrency(self, tasks: usize) -> Self {
         assert!(tasks > 0, "a run needs room for one task");
         self.with(|runtime| runtime.limits.concurrency = tasks)
+    }
+
+    /// Returns the maximum number of a run's tasks that run at the same time.
+    #[must_use]
+    pub fn max_concurrency_in_use(&self) -> usize {
+        self.runtime.limits.concurrency
     }
 
     /// Limits the duration of each superstep. After that time, unfinished tasks are cancelled and the run fails

@@ -1,0 +1,286 @@
+//! The service that drives the runs of a graph: slices of a run, and single tasks of wide supersteps.
+
+use std::collections::BTreeMap;
+use std::future::{Future, IntoFuture};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use restate_sdk::context::{Context, ContextSideEffects, ContextSignals, RunFuture};
+use restate_sdk::errors::HandlerResult;
+use restate_sdk::serde::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
+use superstep_core::run::{
+    AnyGraph, AnyState, CancellationToken, EventKind, Observer, Run, RunError, RunEvent, RunRequest, Status,
+    TaskState, Thread, ThreadError,
+};
+use superstep_core::state::Json as JsonText;
+
+use crate::outcome::{cancelled, failed, stopping};
+
+/// The most supersteps of a slice.
+const SUPERSTEPS: u64 = 64;
+
+/// The time after which a slice ends at the next barrier.
+const DURATION: Duration = Duration::from_secs(1);
+
+/// The most slices of one invocation, so that its journal stays short.
+const SLICES: usize = 64;
+
+/// A signal that is never sent. A run that waits for it notices that it is cancelled.
+const NEVER: &str = "superstep.never";
+
+/// A graph, and what its handlers share.
+pub(crate) struct Served {
+    pub(crate) graph: AnyGraph,
+    /// The name of the service of this module.
+    pub(crate) work: String,
+    /// The least number of tasks of a superstep that are spread.
+    pub(crate) spread: usize,
+    /// Cancelled when the process is being stopped.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// The part of a run that an invocation drives.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Work {
+    pub(crate) thread: ThreadId,
+    pub(crate) begin: Begin,
+    /// The supersteps that earlier invocations of the run took.
+    pub(crate) taken: u64,
+}
+
+/// The begin of a part of a run.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Begin {
+    /// A new input.
+    Input(Value),
+    /// The answer to the only open question.
+    Answer(JsonText),
+    /// Answers to these questions.
+    Answers(BTreeMap<InterruptId, JsonText>),
+    /// The unfinished work of the thread.
+    Resume,
+    /// A superstep whose tasks have run.
+    Commit,
+}
+
+/// The end of a part of a run: the journal entry of a slice.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Part {
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) reached: Reached,
+    /// The supersteps that it took.
+    pub(crate) taken: u64,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reached {
+    /// A barrier, after which the run continues.
+    Barrier,
+    /// A barrier before a superstep whose remaining tasks are these.
+    Wide(Vec<TaskId>),
+    /// The end of the run, with the name of its status.
+    End(String),
+}
+
+/// A task to run.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct OneTask {
+    pub(crate) thread: ThreadId,
+    pub(crate) task: TaskId,
+}
+
+/// Drives a run for at most [`SLICES`] slices.
+pub(crate) async fn slices(served: Arc<Served>, ctx: Context<'_>, work: Work) -> HandlerResult<Json<Part>> {
+    let thread = served.graph.thread(work.thread);
+    let mut begin = match work.begin {
+        // The questions are looked up first: a slice that is repeated must not answer those after them.
+        begin @ (Begin::Answer(_) | Begin::Answers(_)) => {
+            let thread = thread.clone();
+            let address = async move || addressed(&thread, begin).await.map(Json);
+            ctx.run(address).name("question").await?.0
+        }
+        begin => begin,
+    };
+    let mut taken = work.taken;
+    for slice in 1.. {
+        let part = Slice {
+            served: Arc::clone(&served),
+            thread: thread.clone(),
+            begin,
+            key: ctx.invocation_id().to_owned(),
+            taken,
+            stop: CancellationToken::new(),
+        };
+        let never = ctx.signal::<()>(NEVER);
+        let run = async move || {
+            let stop = part.stop.clone();
+            cancelled_by(never, stop, part.run()).await.map(Json)
+        };
+        let Json(part) = ctx.run(run).name("slice").await?;
+        taken += part.taken;
+        if slice == SLICES || !matches!(part.reached, Reached::Barrier) {
+            return Ok(Json(Part { taken: taken - work.taken, ..part }));
+        }
+        if served.stopping.is_cancelled() {
+            return Err(stopping());
+        }
+        begin = Begin::Resume;
+    }
+    unreachable!("the last slice returns")
+}
+
+/// Runs one task of a superstep, and records its result.
+pub(crate) async fn task(served: Arc<Served>, ctx: Context<'_>, task: OneTask) -> HandlerResult<()> {
+    let thread = served.graph.thread(task.thread);
+    let never = ctx.signal::<()>(NEVER);
+    let run = async move || {
+        let stop = CancellationToken::new();
+        let run = thread.run_task(task.task).cancel_on(stop.clone()).into_future();
+        match cancelled_by(never, stop, run).await {
+            Ok(run) if run.status == Status::Cancelled => Err(cancelled(thread.id()).into()),
+            // The superstep that commits reads the result, or the question.
+            Ok(_)
+            | Err(RunError::Thread(ThreadError::TaskRecorded { .. } | ThreadError::NoSuchTask { .. })) => {
+                Ok(())
+            }
+            Err(error) => Err(failed(error)),
+        }
+    };
+    ctx.run(run).name("task").await?;
+    Ok(())
+}
+
+/// Awaits a run, and cancels it if the invocation is cancelled, which `never` reports.
+async fn cancelled_by<T>(never: impl Future, stop: CancellationToken, run: impl Future<Output = T>) -> T {
+    let mut run = pin!(run);
+    tokio::select! {
+        ended = run.as_mut() => return ended,
+        _ = never => stop.cancel(),
+    }
+    run.await
+}
+
+/// Returns answers with the ids of their questions, which are open.
+async fn addressed(thread: &Thread<AnyState>, begin: Begin) -> HandlerResult<Begin> {
+    let tasks = thread.tasks().await.map_err(|error| failed(error.into()))?;
+    let open: Vec<InterruptId> = tasks.iter().flat_map(|task| &task.interrupts).map(|ask| ask.id).collect();
+    let id = thread.id();
+    match (begin, &open[..]) {
+        (Begin::Answer(answer), [only]) => Ok(Begin::Answers(BTreeMap::from([(*only, answer)]))),
+        (Begin::Answer(_), []) => Err(failed(RunError::NothingAsked { thread: id.clone() })),
+        (Begin::Answer(_), _) => Err(failed(RunError::WhichQuestion { thread: id.clone(), open })),
+        (Begin::Answers(answers), _) => match answers.keys().find(|asked| !open.contains(asked)) {
+            Some(asked) => {
+                Err(failed(StoreError::NoInterrupt { thread: id.clone(), interrupt: *asked }.into()))
+            }
+            None => Ok(Begin::Answers(answers)),
+        },
+        (begin, _) => Ok(begin),
+    }
+}
+
+/// A part of a run that is one journal entry.
+struct Slice {
+    served: Arc<Served>,
+    thread: Thread<AnyState>,
+    begin: Begin,
+    /// The idempotency key of an input.
+    key: String,
+    taken: u64,
+    /// Cancels the run.
+    stop: CancellationToken,
+}
+
+impl Slice {
+    async fn run(self) -> HandlerResult<Part> {
+        let Self { served, thread, begin, key, taken, stop } = self;
+        if matches!(begin, Begin::Resume)
+            && let Some(part) = wide(&thread, served.spread).await.map_err(|error| failed(error.into()))?
+        {
+            return Ok(part);
+        }
+        let drain = served.stopping.child_token();
+        let barriers =
+            Barriers { drain: drain.clone(), spread: served.spread, begun: Arc::new(AtomicU64::new(0)) };
+        let most = served.graph.recursion_limit_in_use();
+        let limited = |request: RunRequest<AnyState>| {
+            let request = request.recursion_limit(most.saturating_sub(taken)).observe(barriers.clone());
+            request.drain_on(drain.clone()).cancel_on(stop.clone())
+        };
+        let run = async {
+            match begin {
+                Begin::Input(input) => limited(thread.run_once(key, input)).await,
+                Begin::Answers(answers) => match limited(thread.answers(answers)).await {
+                    // The questions were open, so this slice is repeated.
+                    Err(RunError::Thread(ThreadError::Store(
+                        StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. },
+                    ))) => limited(thread.resume()).await,
+                    run => run,
+                },
+                _ => limited(thread.resume()).await,
+            }
+        };
+        let mut run = pin!(run);
+        let ended = tokio::select! {
+            ended = run.as_mut() => ended,
+            () = tokio::time::sleep(DURATION) => {
+                drain.cancel();
+                run.await
+            }
+        };
+        let Run { checkpoint, status, .. } = ended.map_err(failed)?;
+        let reached = match status {
+            Status::Cancelled => return Err(cancelled(thread.id()).into()),
+            Status::Drained => Reached::Barrier,
+            status => Reached::End(status.name().to_owned()),
+        };
+        Ok(Part { checkpoint, reached, taken: barriers.begun.load(Ordering::Relaxed) })
+    }
+}
+
+/// Returns the tasks of a wide superstep that have yet to run; `None` if few have.
+async fn wide(thread: &Thread<AnyState>, spread: usize) -> Result<Option<Part>, ThreadError> {
+    let tasks = match thread.tasks().await {
+        Err(ThreadError::NeverRan(_)) => return Ok(None),
+        tasks => tasks?,
+    };
+    let is_left = |task: &&TaskState| !task.is_finished() && task.interrupts.is_empty();
+    let left: Vec<TaskId> = tasks.iter().filter(is_left).map(|task| task.id).collect();
+    Ok((left.len() >= spread).then_some(Part { checkpoint: None, reached: Reached::Wide(left), taken: 0 }))
+}
+
+/// Stops a slice at a barrier: before a wide superstep, and after many supersteps.
+#[derive(Clone)]
+struct Barriers {
+    drain: CancellationToken,
+    spread: usize,
+    /// The number of supersteps that have begun.
+    begun: Arc<AtomicU64>,
+}
+
+impl Observer for Barriers {
+    fn on_event(&self, event: &RunEvent) {
+        if !event.path.is_empty() {
+            return;
+        }
+        match &event.kind {
+            EventKind::SuperstepStarted { nodes, .. } if !nodes.iter().all(NodeName::is_start) => {
+                self.begun.fetch_add(1, Ordering::Relaxed);
+            }
+            EventKind::CheckpointSaved { next, .. }
+                if next.len() >= self.spread || self.begun.load(Ordering::Relaxed) >= SUPERSTEPS =>
+            {
+                self.drain.cancel();
+            }
+            _ => {}
+        }
+    }
+}

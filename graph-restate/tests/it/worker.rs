@@ -1,0 +1,61 @@
+//! A process with an endpoint: this test program, started again.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use superstep_restate::restate;
+
+use crate::graphs::{count, fan, review};
+
+/// Set for a process of this kind: the folder of its graphs.
+const FOLDER: &str = "SUPERSTEP_RESTATE_WORKER";
+/// Set for a process of this kind: the arguments of its endpoint.
+const ARGUMENTS: &str = "SUPERSTEP_RESTATE_ARGUMENTS";
+
+/// The program; does nothing in the test itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_worker() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let arguments = std::env::var(ARGUMENTS).expect("it has arguments");
+    let (count, fan, review) = (count(&folder).await, fan(&folder).await, review(&folder).await);
+    restate(&[&count, &fan, &review]).run(arguments.split(' ').map(str::to_owned)).await;
+}
+
+/// A running process. It is killed when it is dropped.
+pub(crate) struct Worker {
+    child: Child,
+    /// The address of its endpoint.
+    pub(crate) address: String,
+}
+
+impl Worker {
+    /// Starts a process, and waits until it has registered its endpoint.
+    pub(crate) fn start(folder: &Path, arguments: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("a test knows its program"))
+            .args(["--exact", "worker::the_worker", "--nocapture"])
+            .env(FOLDER, folder)
+            .env(ARGUMENTS, arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a worker starts");
+        let said = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let mut said = said.map_while(Result::ok);
+        let line = said.find(|line| line.contains("Working on ")).expect("it says its address");
+        let (_, address) = line.split_once("http://").expect("an address");
+        let address = address.to_owned();
+        std::thread::spawn(move || said.for_each(drop));
+        Self { child, address }
+    }
+
+    /// Ends it with SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.child.kill().and_then(|()| self.child.wait()).expect("it is a child");
+    }
+}
