@@ -7,7 +7,7 @@ use deadpool_postgres::{
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, Config, NoTls, Row};
+use tokio_postgres::{Client, Config, NoTls, Row, RowStream};
 
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
@@ -89,6 +89,12 @@ impl Database {
     /// Calls a function on a connection.
     pub(crate) async fn on(&self, client: &Client, call: &Call<'_>) -> Result<Vec<Row>, Fault> {
         let rows = client.query_typed(&call.statement(&self.schema), &call.arguments()).await;
+        rows.map_err(|error| Fault::of(&error))
+    }
+
+    /// Calls a function on a connection, and returns the rows as they arrive.
+    pub(crate) async fn stream(&self, client: &Client, call: &Call<'_>) -> Result<RowStream, Fault> {
+        let rows = client.query_typed_raw(&call.statement(&self.schema), call.arguments()).await;
         rows.map_err(|error| Fault::of(&error))
     }
 

@@ -21,6 +21,7 @@ use super::error::{About, Fault, PostgresError, Refusal};
 use super::options::PostgresOptions;
 use super::parts::Part;
 use super::session::{Session, scalar};
+use super::store::PostgresStore;
 use super::work::write;
 use crate::error::corrupt;
 
@@ -60,6 +61,12 @@ impl PostgresSaver {
     #[must_use]
     pub fn options() -> PostgresOptions {
         PostgresOptions::new()
+    }
+
+    /// Returns a store in the saver's schema, which shares its connections.
+    #[must_use]
+    pub fn store(&self) -> PostgresStore {
+        PostgresStore::on(Arc::clone(self.session.database()))
     }
 
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {

@@ -29,7 +29,7 @@ pub(crate) struct Session {
 }
 
 struct Open {
-    database: Database,
+    database: Arc<Database>,
     limits: SizeLimits,
     threads: Mutex<HashMap<ThreadId, Known>>,
     schemas: Mutex<HashMap<Fingerprint, Arc<Schema>>>,
@@ -52,7 +52,7 @@ impl Session {
         let database = Database::new(config, &options)?;
         migrate::migrate(&database, &options).await?;
         let (threads, schemas) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
-        let open = Open { database, limits: options.limits, threads, schemas };
+        let open = Open { database: Arc::new(database), limits: options.limits, threads, schemas };
         Ok(Self { open: Arc::new(open), lease: None })
     }
 
@@ -61,7 +61,7 @@ impl Session {
         Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }
     }
 
-    pub(crate) fn database(&self) -> &Database {
+    pub(crate) fn database(&self) -> &Arc<Database> {
         &self.open.database
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, Recorded};
+use superstep_core::store::{Search, Store};
 
 use super::cluster::Cluster;
 use crate::material::{commit_of, effect, extend, graph, ok, result, set, step, thread};
@@ -111,5 +112,20 @@ fn each_call_waits_once() {
         assert_eq!(since(), 1, "a superstep of the holder of a lease");
         saver.record_result(&name, next.id, result(1, "1")).await.expect("it is stored");
         assert_eq!(since(), 1, "a result");
+
+        let store = Store::new(saver.store());
+        store.put(&["a"], "k", "strong coffee").await.expect("it is stored");
+        assert_eq!(since(), 1, "a put");
+        assert!(store.entry(&["a"], "k").await.expect("it is read").is_some());
+        assert_eq!(since(), 1, "a get");
+        let words = Search::under(&["a"]).expect("a name").words("coffee").limit(1);
+        assert_eq!(store.search(words).await.expect("it is read").len(), 1);
+        assert_eq!(since(), 1, "a search");
+        assert_eq!(store.namespaces(&[]).await.expect("they are read").len(), 1);
+        assert_eq!(since(), 1, "the namespaces");
+        assert!(store.delete(&["a"], "k").await.expect("it is deleted"));
+        assert_eq!(since(), 1, "a deletion");
+        assert_eq!(store.sweep().await.expect("it sweeps"), 0);
+        assert_eq!(since(), 1, "a sweep");
     });
 }

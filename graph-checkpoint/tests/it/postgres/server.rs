@@ -5,25 +5,10 @@ use std::time::Duration;
 
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Committed, StoreError};
-use tokio_postgres::NoTls;
 
 use super::cluster::Cluster;
+use super::{execute, run};
 use crate::material::{commit_of, extend, graph, set, step, thread};
-
-fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(test);
-}
-
-/// Runs statements as the owner of the cluster.
-async fn execute(cluster: &Cluster, sql: &str) {
-    let (client, connection) =
-        tokio_postgres::connect(&cluster.url("superstep"), NoTls).await.expect("the server accepts it");
-    let serving = tokio::spawn(connection);
-    client.batch_execute(sql).await.expect("the statements are valid");
-    drop(client);
-    serving.await.expect("it ends").expect("it ends well");
-}
 
 /// A commit whose answer was lost is sent again. So every commit succeeds, and is stored once.
 #[test]
