@@ -7,7 +7,7 @@ use deadpool_postgres::{
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, Config, NoTls, Row, RowStream};
+use tokio_postgres::{Client, Config, Row, RowStream};
 
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
@@ -38,7 +38,7 @@ impl Database {
             return Err(PostgresError::SchemaName(options.schema.clone()).into());
         }
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), NoTls, manager);
+        let manager = Manager::from_config(config.clone(), options.tls.connector()?, manager);
         let limit = Some(options.busy_limit);
         let timeouts = Timeouts { wait: limit, create: limit, recycle: limit };
         let pool =

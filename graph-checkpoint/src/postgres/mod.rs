@@ -18,10 +18,12 @@ mod error;
 mod migrate;
 mod options;
 mod parts;
+mod password;
 mod saver;
 mod scan;
 mod session;
 mod store;
+mod tls;
 mod work;
 
 pub use self::options::PostgresOptions;

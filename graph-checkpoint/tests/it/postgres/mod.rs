@@ -6,6 +6,7 @@ mod conformance;
 mod round_trips;
 mod server;
 mod store;
+mod tls;
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 

@@ -64,7 +64,6 @@ fn what_is_wrong_is_said_with_its_remedy() {
         refused(options(), &elsewhere, &["the database does not exist", "elsewhere", "create it first"])
             .await;
         refused(options(), &cluster.url("nobody_here"), &["refused the user", "nobody_here"]).await;
-        refused(options(), &format!("{url} sslmode=require"), &["without TLS"]).await;
         refused(options().schema("a b"), &url, &["\"a b\" is not a name for a schema"]).await;
         refused(options().schema("none").no_migrate(), &url, &["the schema none does not exist"]).await;
 
