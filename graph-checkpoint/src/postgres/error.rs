@@ -69,6 +69,10 @@ pub(crate) enum PostgresError {
         "the schema {schema} has format {found}; this program supports up to {supported}: update the program"
     )]
     Newer { schema: String, found: i32, supported: i32 },
+    #[error(
+        "the schema {schema} has format {found}, which this program cannot upgrade: choose another schema"
+    )]
+    Older { schema: String, found: i32 },
     #[error("the schema {0} does not exist or has no checkpoints: open it once without `no_migrate`")]
     NotMigrated(String),
     #[error("the schema {0} contains tables of another program: choose another schema")]

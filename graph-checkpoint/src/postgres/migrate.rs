@@ -104,6 +104,9 @@ async fn has_format(client: &Client, database: &Database, options: &PostgresOpti
         let newer = PostgresError::Newer { schema: options.schema.clone(), found, supported: FORMAT };
         return Err(Fault::Store(newer.into()));
     }
+    if found < FORMAT {
+        return Err(Fault::Store(PostgresError::Older { schema: options.schema.clone(), found }.into()));
+    }
     Ok(true)
 }
 

@@ -3,6 +3,8 @@
 
 mod cluster;
 mod conformance;
+mod errors;
+mod full;
 mod round_trips;
 mod server;
 mod store;
