@@ -5,6 +5,8 @@ mod cluster;
 mod conformance;
 mod errors;
 mod full;
+mod lost_answers;
+mod proxy;
 mod round_trips;
 mod server;
 mod store;
