@@ -15,11 +15,6 @@ use uuid::Uuid;
 
 use crate::support::{Broken, Smashed, Stage};
 
-#[cfg(feature = "postgres")]
-#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
-#[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
-mod cluster;
-
 /// A clock that is set by hand, in milliseconds.
 #[derive(Clone, Default)]
 struct Hand(Arc<AtomicU64>);
@@ -63,7 +58,7 @@ where
     let hand = Hand::default();
     test(Store::with_clock(backend, hand.clone()), hand).await;
     #[cfg(feature = "postgres")]
-    if let Some(cluster) = cluster::Cluster::shared() {
+    if let Some(cluster) = crate::cluster::Cluster::shared() {
         static SCHEMAS: AtomicU64 = AtomicU64::new(0);
         let schema = format!("store_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed));
         let options = superstep::checkpoint::PostgresSaver::options().schema(schema);
