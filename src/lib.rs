@@ -96,6 +96,9 @@ pub mod store {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::SqliteStore;
+
+    #[cfg(feature = "postgres")]
+    pub use superstep_checkpoint::PostgresStore;
 }
 
 /// Messages, models, tools, prebuilt nodes and graphs.

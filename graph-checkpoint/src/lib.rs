@@ -1,5 +1,5 @@
-//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver, and with the feature `postgres` a saver for
-//! Postgres.
+//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver and store, and with the feature `postgres`
+//! those for Postgres.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -91,7 +91,7 @@ pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresSaver};
+pub use postgres::{PostgresOptions, PostgresSaver, PostgresStore};
 pub use read::overview::{Located, ThreadSize};
 pub use read::subgraphs::Subgraph;
 pub use read::threads::ThreadList;

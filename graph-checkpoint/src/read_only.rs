@@ -228,11 +228,11 @@ impl StoreBackend for ReadOnlySaver {
     }
 
     async fn put(&self, _put: Put, _now: u64) -> Result<(), AccessError> {
-        Err(store::of_file(self.refused()))
+        Err(store::access_error(self.refused()))
     }
 
     async fn delete(&self, _namespace: &Namespace, _key: &str, _now: u64) -> Result<bool, AccessError> {
-        Err(store::of_file(self.refused()))
+        Err(store::access_error(self.refused()))
     }
 
     async fn search(&self, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
@@ -246,7 +246,7 @@ impl StoreBackend for ReadOnlySaver {
     }
 
     async fn sweep(&self, _now: u64) -> Result<u64, AccessError> {
-        Err(store::of_file(self.refused()))
+        Err(store::access_error(self.refused()))
     }
 }
 
@@ -260,7 +260,7 @@ impl ReadOnlySaver {
             true => Ok(read(connection)),
             false => Ok(Ok(T::default())),
         };
-        self.query(read).await.map_err(store::of_file)?
+        self.query(read).await.map_err(store::access_error)?
     }
 }
 

@@ -7,6 +7,10 @@ mod blocking;
 mod breakpoints;
 mod cache;
 mod cancellation;
+#[cfg(feature = "postgres")]
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
 mod concurrency;
 mod configuration;
 mod deadlines;
@@ -36,6 +40,8 @@ mod merging;
 mod on_change;
 mod ordering;
 mod past_events;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod questions;
 mod replay;
 mod retrieval;

@@ -46,7 +46,7 @@ impl Ambient for Hand {
 }
 
 /// Runs a test on every store that ships.
-async fn on_both_stores<F, Fut>(test: F)
+async fn on_every_store<F, Fut>(test: F)
 where
     F: Fn(Store, Hand) -> Fut,
     Fut: Future<Output = ()>,
@@ -57,6 +57,15 @@ where
     let backend = SqliteStore::open(folder.path().join("test.db")).await.expect("a new file opens");
     let hand = Hand::default();
     test(Store::with_clock(backend, hand.clone()), hand).await;
+    #[cfg(feature = "postgres")]
+    if let Some(cluster) = crate::cluster::Cluster::shared() {
+        static SCHEMAS: AtomicU64 = AtomicU64::new(0);
+        let schema = format!("store_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed));
+        let options = superstep::checkpoint::PostgresSaver::options().schema(schema);
+        let saver = options.open(cluster.url("superstep")).await.expect("it opens");
+        let hand = Hand::default();
+        test(Store::with_clock(saver.store(), hand.clone()), hand).await;
+    }
 }
 
 /// The places of entries, as texts.
@@ -78,7 +87,7 @@ enum Fan {
 /// Behaviour 79: 51 nodes at once, each of which counts and writes the same key.
 #[tokio::test]
 async fn b79_many_nodes_at_once_write_one_entry() {
-    on_both_stores(|store, _| async move {
+    on_every_store(|store, _| async move {
         let mut g = StateGraph::<Counter>::new("g");
         let split = g.node("split", || async { Fan::Out((0..51).collect()) });
         let count =
@@ -105,7 +114,7 @@ async fn b79_many_nodes_at_once_write_one_entry() {
 /// again writes it again, which changes nothing.
 #[tokio::test]
 async fn a_write_is_there_at_once_and_stays_when_its_node_fails() {
-    on_both_stores(|store, _| async move {
+    on_every_store(|store, _| async move {
         let mut g = StateGraph::<Counter, Stage>::new("g");
         let node = g.node("node", |store: Store, broken: Dep<Broken>| async move {
             store.put(&["a"], "k", "written").await?;
@@ -167,7 +176,7 @@ async fn a_subgraph_uses_the_store_around_it_unless_it_has_its_own() {
 
 #[tokio::test]
 async fn what_is_put_is_read_replaced_and_deleted() {
-    on_both_stores(|store, hand| async move {
+    on_every_store(|store, hand| async move {
         let works = "the store works";
         hand.set(5);
         store.put(&["users", "ada"], "city", "London").await.expect(works);
@@ -189,7 +198,7 @@ async fn what_is_put_is_read_replaced_and_deleted() {
 
 #[tokio::test]
 async fn names_may_hold_anything_but_nothing() {
-    on_both_stores(|store, _| async move {
+    on_every_store(|store, _| async move {
         let works = "the store works";
         let odd = ["a/b", "a%2Fb", "a", "%", "'; DROP TABLE item; --", "\u{0}", "Ö \"*\" \u{1F980}", ".."];
         for name in odd {
@@ -217,7 +226,7 @@ async fn names_may_hold_anything_but_nothing() {
 
 #[tokio::test]
 async fn namespaces_are_paths() {
-    on_both_stores(|store, _| async move {
+    on_every_store(|store, _| async move {
         let works = "the store works";
         for (namespace, key) in [
             (&["b"][..], "1"),
@@ -245,7 +254,7 @@ async fn namespaces_are_paths() {
 
 #[tokio::test]
 async fn an_entry_is_gone_when_its_time_has_come() {
-    on_both_stores(|store, hand| async move {
+    on_every_store(|store, hand| async move {
         let works = "the store works";
         let second = Duration::from_secs(1);
         hand.set(1_000);
@@ -297,8 +306,8 @@ async fn entries_expire_by_the_clock_of_the_graph() {
 }
 
 #[tokio::test]
-async fn both_stores_find_the_same() {
-    on_both_stores(|store, _| async move {
+async fn all_stores_find_the_same() {
+    on_every_store(|store, _| async move {
         let works = "the store works";
         let notes = [
             ("ada", "1", json!({ "text": "Likes strong COFFEE", "kind": "note", "score": 3 })),
@@ -349,7 +358,7 @@ async fn both_stores_find_the_same() {
 /// The index treats everything in a query as words.
 #[tokio::test]
 async fn hostile_searches_are_words_like_others() {
-    on_both_stores(|store, _| async move {
+    on_every_store(|store, _| async move {
         let works = "the store works";
         store.put(&["a"], "k", "near and or not column words x").await.expect(works);
         let many = (0..5_000).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ");

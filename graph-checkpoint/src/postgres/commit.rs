@@ -137,7 +137,7 @@ impl Session {
                 database.on(client, &onto.ask(&carried.asks)?).await?;
             }
             for effect in &carried.effects {
-                database.on(client, &onto.begin(effect)?).await?;
+                database.on(client, &onto.begin(effect, None)?).await?;
             }
         }
         transaction.commit().await.map_err(failed)?;

@@ -7,7 +7,7 @@ use deadpool_postgres::{
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, Config, NoTls, Row};
+use tokio_postgres::{Client, Config, Row, RowStream};
 
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
@@ -25,8 +25,10 @@ pub(crate) struct Database {
 /// The requests that are sent again although an earlier attempt may have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// A second attempt has the same result.
+    /// A second attempt has the same result, or the function knows the id of the request from the first one.
     Always,
+    /// If a second attempt is refused, the first one has done what was asked for.
+    UntilRefused,
     /// A second attempt could be taken for that of another program.
     IfNothingWasStored,
 }
@@ -38,7 +40,7 @@ impl Database {
             return Err(PostgresError::SchemaName(options.schema.clone()).into());
         }
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), NoTls, manager);
+        let manager = Manager::from_config(config.clone(), options.tls.connector()?, manager);
         let limit = Some(options.busy_limit);
         let timeouts = Timeouts { wait: limit, create: limit, recycle: limit };
         let pool =
@@ -71,7 +73,8 @@ impl Database {
         })
     }
 
-    /// Calls a function, again and again while the database cannot carry out the call.
+    /// Calls a function, again and again while the database cannot carry out the call. A request that was carried out before
+    /// it was refused has no rows.
     pub(crate) async fn call(&self, call: &Call<'_>, repeat: Repeat) -> Result<Vec<Row>, Fault> {
         let mut attempts = Attempts::new(self.busy_limit);
         loop {
@@ -80,6 +83,9 @@ impl Database {
                 Err(fault) => Err(fault),
             };
             match done {
+                Err(Fault::Refused(_)) if attempts.were_lost && repeat == Repeat::UntilRefused => {
+                    return Ok(Vec::new());
+                }
                 Err(fault) => attempts.after(fault, repeat).await?,
                 rows => return rows,
             }
@@ -89,6 +95,12 @@ impl Database {
     /// Calls a function on a connection.
     pub(crate) async fn on(&self, client: &Client, call: &Call<'_>) -> Result<Vec<Row>, Fault> {
         let rows = client.query_typed(&call.statement(&self.schema), &call.arguments()).await;
+        rows.map_err(|error| Fault::of(&error))
+    }
+
+    /// Calls a function on a connection, and returns the rows as they arrive.
+    pub(crate) async fn stream(&self, client: &Client, call: &Call<'_>) -> Result<RowStream, Fault> {
+        let rows = client.query_typed_raw(&call.statement(&self.schema), call.arguments()).await;
         rows.map_err(|error| Fault::of(&error))
     }
 
@@ -102,20 +114,23 @@ impl Database {
 pub(crate) struct Attempts {
     until: Instant,
     pause: Duration,
+    /// Set once it is unknown if an attempt was carried out.
+    were_lost: bool,
 }
 
 impl Attempts {
     fn new(limit: Duration) -> Self {
-        Self { until: Instant::now() + limit, pause: Duration::from_millis(5) }
+        Self { until: Instant::now() + limit, pause: Duration::from_millis(5), were_lost: false }
     }
 
     /// Waits for the next attempt; returns the fault if there is none.
     pub(crate) async fn after(&mut self, fault: Fault, repeat: Repeat) -> Result<(), Fault> {
         let is_repeated = match &fault {
             Fault::Again(_) => true,
-            Fault::Lost(_) => repeat == Repeat::Always,
+            Fault::Lost(_) => repeat != Repeat::IfNothingWasStored,
             Fault::Refused(_) | Fault::Store(_) => false,
         };
+        self.were_lost |= matches!(fault, Fault::Lost(_));
         if !is_repeated || Instant::now() + self.pause > self.until {
             return Err(fault);
         }

@@ -1,8 +1,12 @@
 //! Errors of the database, and the refusals of its functions.
 
+use std::path::PathBuf;
+
 use superstep_core::checkpoint::{LeaseRecord, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use tokio_postgres::error::{DbError, SqlState};
+
+use super::tls;
 
 /// Errors of a database other than those of the trait.
 #[derive(Debug, thiserror::Error)]
@@ -19,10 +23,20 @@ pub(crate) enum PostgresError {
         "the user of the database lacks a right: {0}; grant it, or open the saver as the owner of the schema"
     )]
     Forbidden(String),
+    #[error("the database accepts the user only with TLS: {0}; connect with `sslmode=require`")]
+    NeedsTls(String),
     #[error(
-        "the database requires TLS, or the address asks for it, and this saver connects without TLS: {0}"
+        "the connection to the database cannot be secured with TLS: {0}; check `sslmode` and `sslrootcert`"
     )]
-    NoTls(String),
+    Tls(String),
+    #[error(
+        "`sslmode=verify-ca` and `sslmode=verify-full` need the certificates to trust: name their file with `sslrootcert` or `root_certificate`"
+    )]
+    NoRootCertificate,
+    #[error("failed to read the certificates in {}: {reason}", file.display())]
+    RootCertificate { file: PathBuf, reason: String },
+    #[error("failed to read the password in {}: {reason}", file.display())]
+    PasswordFile { file: PathBuf, reason: String },
     #[error("all connections are in use: allow the saver more of them, or wait longer with its `busy_limit`")]
     PoolExhausted,
     #[error(
@@ -55,6 +69,10 @@ pub(crate) enum PostgresError {
         "the schema {schema} has format {found}; this program supports up to {supported}: update the program"
     )]
     Newer { schema: String, found: i32, supported: i32 },
+    #[error(
+        "the schema {schema} has format {found}, which this program cannot upgrade: choose another schema"
+    )]
+    Older { schema: String, found: i32 },
     #[error("the schema {0} does not exist or has no checkpoints: open it once without `no_migrate`")]
     NotMigrated(String),
     #[error("the schema {0} contains tables of another program: choose another schema")]
@@ -117,14 +135,17 @@ impl Fault {
     pub(crate) fn of(error: &tokio_postgres::Error) -> Self {
         let Some(refused) = error.as_db_error() else {
             let text = with_causes(error);
+            if text.starts_with("error performing TLS handshake")
+                && let Some(reason) = tls::refused(error)
+            {
+                return Self::Store(PostgresError::Tls(reason).into());
+            }
             if error.is_closed()
                 || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
             {
                 return Self::Lost(PostgresError::Unknown(text).into());
             }
-            let is_tls = text.contains("TLS");
-            let error = if is_tls { PostgresError::NoTls(text) } else { PostgresError::Other(text) };
-            return Self::Store(error.into());
+            return Self::Store(PostgresError::Other(text).into());
         };
         if let Some(refusal) = refused_by(refused) {
             return Self::Refused(refusal);
@@ -154,8 +175,9 @@ impl Fault {
         if is_one_of(&[SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN]) {
             return Self::Lost(PostgresError::Unknown(text).into());
         }
-        let error = if is_one_of(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION])
-        {
+        let error = if text.ends_with("no encryption") {
+            PostgresError::NeedsTls(text)
+        } else if is_one_of(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) {
             PostgresError::Login(text)
         } else if is_one_of(&[SqlState::INVALID_CATALOG_NAME]) {
             PostgresError::NoDatabase(text)

@@ -14,11 +14,12 @@ pub(crate) const FORMAT: i32 = 1;
 /// The oldest version of Postgres, as its `server_version_num`.
 const OLDEST_SERVER: i32 = 150_000;
 
-const STATEMENTS: [&str; 4] = [
+const STATEMENTS: [&str; 5] = [
     include_str!("tables.sql"),
     include_str!("read.sql"),
     include_str!("write.sql"),
     include_str!("work.sql"),
+    include_str!("store.sql"),
 ];
 
 /// Checks the server and the schema, and creates the schema if it does not exist. Several programs may do so at once.
@@ -58,7 +59,7 @@ async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), F
             client.batch_execute(&format!("CREATE SCHEMA {schema}")).await.map_err(failed)?;
         }
         for statements in STATEMENTS {
-            client.batch_execute(&statements.replace('@', schema)).await.map_err(failed)?;
+            client.batch_execute(&statements.replace("@.", &format!("{schema}."))).await.map_err(failed)?;
         }
         let format = format!("INSERT INTO {schema}.format VALUES ({FORMAT})");
         client.batch_execute(&format).await.map_err(failed)?;
@@ -102,6 +103,9 @@ async fn has_format(client: &Client, database: &Database, options: &PostgresOpti
     if found > FORMAT {
         let newer = PostgresError::Newer { schema: options.schema.clone(), found, supported: FORMAT };
         return Err(Fault::Store(newer.into()));
+    }
+    if found < FORMAT {
+        return Err(Fault::Store(PostgresError::Older { schema: options.schema.clone(), found }.into()));
     }
     Ok(true)
 }

@@ -1,4 +1,4 @@
-//! Checkpoints in a Postgres database.
+//! Checkpoints and the store in a Postgres database.
 //!
 //! ```text
 //! PostgresSaver ──Call──► Database: pool, retries ──one statement──► functions of the schema: *.sql
@@ -8,7 +8,7 @@
 //!
 //! Each request is a call of one function of the schema: one statement, one transaction, one round trip. Only an edit that
 //! carries work over and a deletion take several. Statements are not prepared by name and nothing depends on the session, so
-//! a pooler in transaction mode may be in between.
+//! a pooler in transaction mode may be in between. `PostgresStore` shares the database of a saver.
 
 mod call;
 mod commit;
@@ -18,10 +18,14 @@ mod error;
 mod migrate;
 mod options;
 mod parts;
+mod password;
 mod saver;
 mod scan;
 mod session;
+mod store;
+mod tls;
 mod work;
 
 pub use self::options::PostgresOptions;
 pub use self::saver::PostgresSaver;
+pub use self::store::PostgresStore;

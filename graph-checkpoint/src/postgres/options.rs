@@ -1,5 +1,6 @@
 //! Options for opening a database.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use superstep_core::state::SizeLimits;
 use tokio_postgres::Config;
 
 use super::error::{PostgresError, with_causes};
+use super::password;
 use super::saver::PostgresSaver;
+use super::tls::{self, Tls};
 
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
 #[derive(Clone, Debug)]
@@ -18,6 +21,8 @@ pub struct PostgresOptions {
     pub(crate) busy_limit: Duration,
     pub(crate) limits: SizeLimits,
     pub(crate) migrates: bool,
+    pub(crate) tls: Tls,
+    password_file: Option<PathBuf>,
 }
 
 impl PostgresOptions {
@@ -28,6 +33,8 @@ impl PostgresOptions {
             busy_limit: Duration::from_secs(30),
             limits: SizeLimits::default(),
             migrates: true,
+            tls: Tls::default(),
+            password_file: None,
         }
     }
 
@@ -69,20 +76,35 @@ impl PostgresOptions {
         self
     }
 
+    /// Trusts only certificates issued by those in the PEM file at `path`, and those themselves. The parameter `sslrootcert`
+    /// of an address does the same, and comes first.
+    #[must_use]
+    pub fn root_certificate(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tls.roots = Some(path.into());
+        self
+    }
+
+    /// Reads the password from the file at `path`, if the address has none. Its lines have the form
+    /// `host:port:database:user:password`, where `*` stands for anything, and only its owner may read it.
+    #[must_use]
+    pub fn password_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.password_file = Some(path.into());
+        self
+    }
+
     /// Opens the database at `url`, such as `postgres://essays@localhost/essays`, and creates the schema if it does not
-    /// exist. If the address has no password, the environment variable `PGPASSWORD` is used.
+    /// exist. If the address has no password, it is that of [`password_file`](Self::password_file), of the environment
+    /// variable `PGPASSWORD`, or of the file in `PGPASSFILE`.
     ///
     /// # Errors
     /// Returns [`StoreError::Io`] if the address is not valid, the database cannot be reached or refuses the user, the
     /// schema was written by a newer version or by another program, or the user may not create it.
-    pub async fn open(self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
+    pub async fn open(mut self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
         let invalid = |error: tokio_postgres::Error| PostgresError::Address(with_causes(&error));
-        let mut config = Config::from_str(url.as_ref()).map_err(invalid)?;
-        if config.get_password().is_none()
-            && let Ok(password) = std::env::var("PGPASSWORD")
-        {
-            config.password(password);
-        }
+        let address = self.tls.take_from(url.as_ref());
+        let mut config = Config::from_str(&address).map_err(invalid)?;
+        tls::prepare(&mut config);
+        password::complete(&mut config, self.password_file.as_deref())?;
         if config.get_application_name().is_none() {
             config.application_name("superstep");
         }

@@ -14,6 +14,7 @@ use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::Json;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Config, Row};
+use uuid::Uuid;
 
 use super::call::Call;
 use super::database::Repeat;
@@ -21,6 +22,7 @@ use super::error::{About, Fault, PostgresError, Refusal};
 use super::options::PostgresOptions;
 use super::parts::Part;
 use super::session::{Session, scalar};
+use super::store::PostgresStore;
 use super::work::write;
 use crate::error::corrupt;
 
@@ -60,6 +62,12 @@ impl PostgresSaver {
     #[must_use]
     pub fn options() -> PostgresOptions {
         PostgresOptions::new()
+    }
+
+    /// Returns a store in the saver's schema, which shares its connections.
+    #[must_use]
+    pub fn store(&self) -> PostgresStore {
+        PostgresStore::on(Arc::clone(self.session.database()))
     }
 
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
@@ -125,8 +133,7 @@ impl Checkpointer for PostgresSaver {
         match write {
             EffectWrite::Begin(effect) => {
                 effect.check(&self.session.limits())?;
-                // A record that a lost attempt has stored could be that of another run.
-                match self.session.begin(onto, &effect, Repeat::IfNothingWasStored).await? {
+                match self.session.begin(onto, &effect, Some(Uuid::new_v4())).await? {
                     (true, held) => Ok(held),
                     (false, _) => Err(superseded()),
                 }
@@ -178,11 +185,15 @@ impl Checkpointer for PostgresSaver {
         };
         let call = write("name", self.session.lease()).name(thread.as_str()).small(kind);
         let call = call.bytes(label.map(|name| name.as_str().as_bytes()));
-        let call = call.bytes(to.map(|name| name.as_str().as_bytes())).uuid(id);
+        let call = call.bytes(to.map(|name| name.as_str().as_bytes())).uuid(id).uuid(Some(Uuid::new_v4()));
         let about = About { checkpoint: missing, lease: self.session.lease(), ..About::thread(thread) };
-        let rows = self.session.database().call(&call, Repeat::IfNothingWasStored).await;
+        let repeat = if to.is_some() { Repeat::Always } else { Repeat::UntilRefused };
+        let rows = self.session.database().call(&call, repeat).await;
         let rows = rows.map_err(|fault| fault.about(&about))?;
-        match (scalar::<Option<uuid::Uuid>>(&rows)?, to) {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        match (scalar::<Option<Uuid>>(&rows)?, to) {
             (Some(taken), Some(name)) => Err(StoreError::NameTaken {
                 thread: thread.clone(),
                 name: name.clone(),
@@ -195,8 +206,8 @@ impl Checkpointer for PostgresSaver {
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
         let above = to.above().map(|above| above.as_str().as_bytes().to_vec());
         let call = write("fork", self.session.lease()).name(from.as_str()).uuid(Some(at.0)).name(to.as_str());
-        let call = call.argument(above, Type::BYTEA);
-        let done = self.session.database().call(&call, Repeat::IfNothingWasStored).await;
+        let call = call.argument(above, Type::BYTEA).uuid(Some(Uuid::new_v4()));
+        let done = self.session.database().call(&call, Repeat::Always).await;
         done.map(drop).map_err(|fault| {
             let thread = if matches!(fault, Fault::Refused(Refusal::NoCheckpoint)) { from } else { to };
             let (checkpoint, base) = (at.to_string(), Some(at));
@@ -213,7 +224,7 @@ impl Checkpointer for PostgresSaver {
             LeaseRequest::Acquire(claim) => {
                 let ttl = u64::try_from(claim.ttl.as_millis()).unwrap_or(u64::MAX).to_string();
                 let call = Call::of("acquire").name(claim.thread.as_str()).name(&claim.holder).text(ttl);
-                (call, Repeat::IfNothingWasStored)
+                (call.uuid(Some(Uuid::new_v4())), Repeat::Always)
             }
             LeaseRequest::Renew(lease) => {
                 let call = Call::of("renew").int(lease.fence.cast_signed()).name(lease.thread.as_str());
@@ -221,7 +232,7 @@ impl Checkpointer for PostgresSaver {
             }
             LeaseRequest::Release(lease) => {
                 let call = Call::of("release").int(lease.fence.cast_signed()).name(lease.thread.as_str());
-                (call, Repeat::IfNothingWasStored)
+                (call, Repeat::UntilRefused)
             }
             LeaseRequest::Break(thread) => {
                 (Call::of("release").int(None).name(thread.as_str()), Repeat::IfNothingWasStored)

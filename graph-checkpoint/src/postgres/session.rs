@@ -10,6 +10,7 @@ use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, Threa
 use superstep_core::state::{Json, Schema, SizeLimits};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Config, Row};
+use uuid::Uuid;
 
 use super::call::Call;
 use super::database::{Database, Repeat};
@@ -29,7 +30,7 @@ pub(crate) struct Session {
 }
 
 struct Open {
-    database: Database,
+    database: Arc<Database>,
     limits: SizeLimits,
     threads: Mutex<HashMap<ThreadId, Known>>,
     schemas: Mutex<HashMap<Fingerprint, Arc<Schema>>>,
@@ -52,7 +53,7 @@ impl Session {
         let database = Database::new(config, &options)?;
         migrate::migrate(&database, &options).await?;
         let (threads, schemas) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
-        let open = Open { database, limits: options.limits, threads, schemas };
+        let open = Open { database: Arc::new(database), limits: options.limits, threads, schemas };
         Ok(Self { open: Arc::new(open), lease: None })
     }
 
@@ -61,7 +62,7 @@ impl Session {
         Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }
     }
 
-    pub(crate) fn database(&self) -> &Database {
+    pub(crate) fn database(&self) -> &Arc<Database> {
         &self.open.database
     }
 
@@ -223,9 +224,9 @@ impl Session {
         &self,
         onto: Onto<'_>,
         effect: &EffectRecord,
-        repeat: Repeat,
+        request: Option<Uuid>,
     ) -> Result<(bool, Option<EffectRecord>), StoreError> {
-        let rows = self.write(onto, &onto.begin(effect)?, repeat).await?;
+        let rows = self.write(onto, &onto.begin(effect, request)?, Repeat::Always).await?;
         let row = rows.first().ok_or_else(|| PostgresError::Answer("no row".into()))?;
         let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
         let is_current = row.try_get("is_current").map_err(answer)?;
@@ -235,7 +236,7 @@ impl Session {
     }
 
     pub(crate) async fn note(&self, onto: Onto<'_>, effect: &EffectRecord) -> Result<(), StoreError> {
-        let noted = match self.begin(onto, effect, Repeat::Always).await {
+        let noted = match self.begin(onto, effect, None).await {
             // The next call that the caller waits for returns the error.
             Err(StoreError::LeaseLost { .. }) => return Ok(()),
             noted => noted?,
@@ -257,8 +258,9 @@ impl Session {
         let texts: Vec<&str> = answers.iter().map(|(_, answer)| answer.as_str()).collect();
         let call = write("answer", self.lease()).name(thread.as_str());
         let call = call.argument(interrupts, Type::BYTEA_ARRAY).argument(texts, Type::TEXT_ARRAY);
+        let call = call.uuid(Some(Uuid::new_v4()));
         let about = About { checkpoint: "its head".into(), lease: self.lease(), ..About::thread(thread) };
-        let rows = self.database().call(&call, Repeat::IfNothingWasStored).await;
+        let rows = self.database().call(&call, Repeat::Always).await;
         let rows = rows.map_err(|fault| fault.about(&about))?;
         let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
         for part in Part::all(&rows)? {

@@ -17,12 +17,14 @@ CREATE TABLE @.described_graph (
     text text NOT NULL
 );
 
--- The head changes with each commit, so pages have room for the new version of a row.
+-- The head changes with each commit, so pages have room for the new version of a row. `request`, also of other tables, is the
+-- id of the request that has made or changed a row, so that it is known when it is sent again: see `Repeat` in database.rs.
 CREATE TABLE @.thread (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name bytea NOT NULL,
     graph bytea NOT NULL,
-    head bigint NOT NULL
+    head bigint NOT NULL,
+    request uuid
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX thread_name ON @.thread (sha256(name));
 CREATE INDEX thread_order ON @.thread (substr(name, 1, 200));
@@ -84,6 +86,7 @@ CREATE TABLE @.ask (
     fallback text,
     answer text,
     by_deadline boolean NOT NULL DEFAULT false,
+    request uuid,
     UNIQUE (thread, base, interrupt)
 );
 CREATE INDEX ask_open ON @.ask (deadline) WHERE answer IS NULL;
@@ -100,6 +103,7 @@ CREATE TABLE @.effect (
     token bytea NOT NULL,
     outcome text,
     recorded numeric,
+    request uuid,
     UNIQUE (thread, base, slot)
 );
 
@@ -114,6 +118,7 @@ CREATE TABLE @.named (
     thread bigint NOT NULL,
     name bytea NOT NULL,
     checkpoint bigint NOT NULL,
+    request uuid,
     PRIMARY KEY (thread, name)
 );
 
@@ -122,7 +127,8 @@ CREATE TABLE @.lease (
     thread bytea NOT NULL,
     holder bytea NOT NULL,
     ttl numeric NOT NULL,
-    renewed bigint NOT NULL
+    renewed bigint NOT NULL,
+    request uuid
 );
 CREATE UNIQUE INDEX lease_thread ON @.lease (sha256(thread));
 

@@ -6,6 +6,7 @@ use superstep_core::checkpoint::{
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 use tokio_postgres::types::Type;
+use uuid::Uuid;
 
 use super::call::Call;
 use crate::pending::key::encode;
@@ -84,13 +85,18 @@ impl<'c> Onto<'c> {
         Ok(call.argument(by_deadline.collect::<Vec<_>>(), Type::BOOL_ARRAY))
     }
 
-    pub(crate) fn begin(self, effect: &'c EffectRecord) -> Result<Call<'c>, StoreError> {
+    /// Begins an effect. The second attempt of a request is known by its id.
+    pub(crate) fn begin(
+        self,
+        effect: &'c EffectRecord,
+        request: Option<Uuid>,
+    ) -> Result<Call<'c>, StoreError> {
         let call =
             self.call("begin_effect").argument(slot(&effect.id)?, Type::BYTEA).text(encode(&effect.id)?);
         let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
         let call = call.bytes(Some(effect.token.as_bytes()));
         let outcome = effect.outcome.as_ref().map(encode).transpose()?;
-        Ok(call.text(outcome).text(success(effect)))
+        Ok(call.text(outcome).text(success(effect)).uuid(request))
     }
 
     pub(crate) fn end(self, id: &'c EffectId, outcome: &EffectOutcome) -> Result<Call<'c>, StoreError> {

@@ -60,8 +60,9 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Answers questions of the head, all or none. Returns the id of the head and the work on it.
-CREATE FUNCTION @.answer(_fence bigint, _leased bytea, _name bytea, _interrupts bytea[], _answers text[])
+-- Answers questions of the head, all or none. Returns the id of the head and the work on it. If the request has answered them
+-- before, the head may be a later one.
+CREATE FUNCTION @.answer(_fence bigint, _leased bytea, _name bytea, _interrupts bytea[], _answers text[], _request uuid)
 RETURNS SETOF @.part LANGUAGE plpgsql AS $$
 DECLARE
     _thread bigint;
@@ -73,13 +74,15 @@ BEGIN
     FOR _n IN 1..cardinality(_interrupts) LOOP
         SELECT a.id, a.answer INTO _held FROM @.ask a
         WHERE a.thread = _thread AND a.base = _head AND a.interrupt = _interrupts[_n] FOR UPDATE;
+        EXIT WHEN _n = 1 AND (NOT FOUND OR _held.answer IS NOT NULL)
+            AND EXISTS (SELECT 1 FROM @.ask a WHERE a.thread = _thread AND a.request = _request);
         IF NOT FOUND THEN
             RAISE EXCEPTION 'no question' USING ERRCODE = 'SS005', DETAIL = encode(_interrupts[_n], 'hex');
         END IF;
         IF _held.answer IS NOT NULL THEN
             RAISE EXCEPTION 'answered' USING ERRCODE = 'SS006', DETAIL = encode(_interrupts[_n], 'hex');
         END IF;
-        UPDATE @.ask a SET answer = _answers[_n] WHERE a.id = _held.id;
+        UPDATE @.ask a SET answer = _answers[_n], request = _request WHERE a.id = _held.id;
     END LOOP;
     IF _thread IS NULL THEN
         RAISE EXCEPTION 'no checkpoint' USING ERRCODE = 'SS001';
@@ -112,10 +115,10 @@ BEGIN
         FROM expired e ORDER BY e.name, e.id;
 END $$;
 
--- Begins an effect, or returns the record that this one does not follow.
+-- Begins an effect, or returns the record that this one does not follow. A request may begin it again.
 CREATE FUNCTION @.begin_effect(_fence bigint, _leased bytea, _name bytea, _base uuid, _slot bytea, _text text,
-    _attempt bigint, _starts bigint, _token bytea, _outcome text, _recorded text, OUT is_current boolean,
-    OUT k integer, OUT i bigint[], OUT b bytea[], OUT t text[])
+    _attempt bigint, _starts bigint, _token bytea, _outcome text, _recorded text, _request uuid,
+    OUT is_current boolean, OUT k integer, OUT i bigint[], OUT b bytea[], OUT t text[])
 LANGUAGE plpgsql AS $$
 DECLARE
     p record;
@@ -126,16 +129,20 @@ BEGIN
     IF NOT is_current THEN
         RETURN;
     END IF;
-    INSERT INTO @.effect(thread, base, slot, text, attempt, starts, token, outcome, recorded)
-    VALUES (p.thread, p.seq, _slot, _text, _attempt, _starts, _token, _outcome, _recorded::numeric) ON CONFLICT DO NOTHING;
+    INSERT INTO @.effect(thread, base, slot, text, attempt, starts, token, outcome, recorded, request)
+    VALUES (p.thread, p.seq, _slot, _text, _attempt, _starts, _token, _outcome, _recorded::numeric, _request)
+    ON CONFLICT DO NOTHING;
     IF FOUND THEN
         RETURN;
     END IF;
     SELECT * INTO _e FROM @.effect e WHERE e.thread = p.thread AND e.base = p.seq AND e.slot = _slot FOR UPDATE;
+    IF _e.request = _request AND _e.outcome IS NOT DISTINCT FROM _outcome THEN
+        RETURN;
+    END IF;
     -- A writer that replaces a success skips one number.
     IF _e.starts + (CASE WHEN _e.recorded IS NULL THEN 1 ELSE 2 END) <= _starts THEN
         UPDATE @.effect e SET attempt = _attempt, starts = _starts, token = _token, outcome = _outcome,
-            recorded = _recorded::numeric WHERE e.id = _e.id;
+            recorded = _recorded::numeric, request = _request WHERE e.id = _e.id;
         RETURN;
     END IF;
     k := 5;

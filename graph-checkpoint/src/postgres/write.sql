@@ -207,8 +207,8 @@ END $$;
 
 -- Gives, renames or removes (0, 1, 2) a name of a thread for a checkpoint. Returns the checkpoint that has the name
 -- already.
-CREATE FUNCTION @.name(_fence bigint, _leased bytea, _name bytea, _kind integer, _label bytea, _to bytea, _id uuid)
-RETURNS uuid LANGUAGE plpgsql AS $$
+CREATE FUNCTION @.name(_fence bigint, _leased bytea, _name bytea, _kind integer, _label bytea, _to bytea, _id uuid,
+    _request uuid) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     _thread bigint;
     _seq bigint;
@@ -223,6 +223,11 @@ BEGIN
         SELECT n.checkpoint INTO _seq FROM @.named n WHERE n.thread = _thread AND n.name = _label;
     END IF;
     IF _seq IS NULL THEN
+        IF EXISTS (
+            SELECT 1 FROM @.named n WHERE n.thread = _thread AND n.name = _to AND n.request = _request
+        ) THEN
+            RETURN NULL;
+        END IF;
         RAISE EXCEPTION 'no checkpoint' USING ERRCODE = 'SS001';
     END IF;
     IF _kind < 2 THEN
@@ -231,7 +236,7 @@ BEGIN
             SELECT c.id INTO _taken FROM @.checkpoint c WHERE c.seq = _held;
             RETURN _taken;
         END IF;
-        INSERT INTO @.named(thread, name, checkpoint) VALUES (_thread, _to, _seq) ON CONFLICT DO NOTHING;
+        INSERT INTO @.named(thread, name, checkpoint, request) VALUES (_thread, _to, _seq, _request) ON CONFLICT DO NOTHING;
     END IF;
     IF _kind > 0 AND _label IS DISTINCT FROM _to THEN
         DELETE FROM @.named n WHERE n.thread = _thread AND n.name = _label;
@@ -239,12 +244,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION @.fork(_fence bigint, _leased bytea, _from bytea, _id uuid, _to bytea, _above bytea) RETURNS void
+CREATE FUNCTION @.fork(_fence bigint, _leased bytea, _from bytea, _id uuid, _to bytea, _above bytea, _request uuid)
+RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     p record;
 BEGIN
     PERFORM @.hold(_fence, _leased);
+    IF EXISTS (SELECT 1 FROM @.thread t WHERE sha256(t.name) = sha256(_to) AND t.request = _request) THEN
+        RETURN;
+    END IF;
     PERFORM 1 FROM @.thread t WHERE sha256(t.name) = sha256(_from) FOR SHARE;
     SELECT * INTO p FROM @.place_at(_from, 1, _id, NULL, NULL, NULL);
     IF p.thread IS NULL THEN
@@ -259,7 +268,7 @@ BEGIN
             RAISE EXCEPTION 'superseded' USING ERRCODE = 'SS004';
         END IF;
     END IF;
-    INSERT INTO @.thread(name, graph, head) VALUES (_to, p.graph, p.seq) ON CONFLICT DO NOTHING;
+    INSERT INTO @.thread(name, graph, head, request) VALUES (_to, p.graph, p.seq, _request) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the thread exists' USING ERRCODE = 'SS007';
     END IF;
@@ -270,7 +279,7 @@ LANGUAGE sql VOLATILE AS $$
     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 $$;
 
-CREATE FUNCTION @.acquire(_thread bytea, _holder bytea, _ttl text, OUT is_held boolean, OUT k integer, OUT i bigint[],
+CREATE FUNCTION @.acquire(_thread bytea, _holder bytea, _ttl text, _request uuid, OUT is_held boolean, OUT k integer, OUT i bigint[],
     OUT b bytea[], OUT t text[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -281,7 +290,7 @@ BEGIN
         SELECT * INTO l FROM @.lease h WHERE sha256(h.thread) = sha256(_thread) FOR UPDATE;
         _now := @.now_ms();
         IF FOUND THEN
-            is_held := false;
+            is_held := coalesce(l.request = _request, false);
             IF _now < l.renewed THEN
                 -- The clock was set back: the lease counts from now.
                 UPDATE @.lease h SET renewed = _now WHERE h.fence = l.fence;
@@ -291,7 +300,8 @@ BEGIN
             EXIT WHEN _now < l.renewed + l.ttl;
             DELETE FROM @.lease h WHERE h.fence = l.fence;
         END IF;
-        INSERT INTO @.lease(thread, holder, ttl, renewed) VALUES (_thread, _holder, _ttl::numeric, _now)
+        INSERT INTO @.lease(thread, holder, ttl, renewed, request)
+        VALUES (_thread, _holder, _ttl::numeric, _now, _request)
         ON CONFLICT DO NOTHING RETURNING * INTO l;
         is_held := FOUND;
         EXIT WHEN is_held;

@@ -4,5 +4,5 @@ mod sqlite_store;
 pub(crate) mod table;
 
 pub use sqlite_store::SqliteStore;
-pub(crate) use sqlite_store::of_file;
+pub(crate) use sqlite_store::access_error;
 pub(crate) use table::check;

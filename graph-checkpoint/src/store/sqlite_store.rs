@@ -106,10 +106,10 @@ impl SqliteStore {
         let open = Arc::clone(&self.open);
         self.connected(move |connected| {
             let Connected { connection, wait_queue } = connected;
-            let transaction = begin(connection, wait_queue, limit).map_err(of_file)?;
+            let transaction = begin(connection, wait_queue, limit).map_err(access_error)?;
             let done = work(connection)?;
             transaction.commit().map_err(failed)?;
-            open.file.check_place().map_err(of_file)?;
+            open.file.check_place().map_err(access_error)?;
             Ok(done)
         })
         .await
@@ -134,7 +134,7 @@ impl Open {
     fn work<T>(&self, work: impl FnOnce(&mut Connected) -> Result<T, AccessError>) -> Result<T, AccessError> {
         let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
-            *held = Some(connect(&self.file).map_err(of_file)?);
+            *held = Some(connect(&self.file).map_err(access_error)?);
         }
         let done = work(held.as_mut().expect("opened above"));
         // A database in memory would be lost with the connection.
@@ -201,10 +201,10 @@ impl StoreBackend for SqliteStore {
 }
 
 pub(super) fn failed(error: rusqlite::Error) -> AccessError {
-    of_file(sqlite(error))
+    access_error(sqlite(error))
 }
 
-pub(crate) fn of_file(error: StoreError) -> AccessError {
+pub(crate) fn access_error(error: StoreError) -> AccessError {
     match error {
         StoreError::Corrupt { place, reason } => AccessError::Damaged { place, reason },
         StoreError::Io(error) => AccessError::Failed(error),

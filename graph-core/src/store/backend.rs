@@ -13,8 +13,8 @@ use super::search::Search;
 use crate::error::BoxError;
 use crate::state::{CodecError, Json};
 
-/// Stores entries. The implementations are [`MemoryStore`](super::MemoryStore) and `SqliteStore`, which uses a
-/// SQLite file.
+/// Stores entries. The implementations are [`MemoryStore`](super::MemoryStore), `SqliteStore`, which uses a SQLite file,
+/// and `PostgresStore`, which uses a Postgres database.
 ///
 /// An implementation reads no clock: `now` is the time in milliseconds since the Unix epoch. It must not return an
 /// expired entry, even before that entry is removed.

@@ -14,7 +14,7 @@ use super::backend::{AccessError, Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
 
-/// Keeps entries in memory, for as long as the program runs. Searches find the same entries as in `SqliteStore`.
+/// Keeps entries in memory, for as long as the program runs. Searches find the same entries as in the other stores.
 ///
 /// It is cheap to clone, and clones share the entries.
 #[derive(Clone, Default)]

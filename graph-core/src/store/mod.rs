@@ -7,7 +7,7 @@
 //! ["users", "ada"]   "profile"   {"name": "Ada"}        an entry: namespace, key, value
 //!  └─ namespace ─┘    └─ key ─┘   └─ any JSON ─┘
 //!
-//! Store ─────────► StoreBackend      MemoryStore, and SqliteStore in superstep-checkpoint
+//! Store ─────────► StoreBackend      MemoryStore; SqliteStore and PostgresStore in superstep-checkpoint
 //! typed values,    texts, the time
 //! the clock        as an argument
 //! ```

@@ -141,6 +141,19 @@ impl Search {
         self.words.as_ref()
     }
 
+    /// Returns `true` if there are conditions on fields.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
+    /// Returns the number of results, from the first in order, that are enough for the requested part of them; `None` if all
+    /// are needed.
+    #[must_use]
+    pub fn enough(&self) -> Option<usize> {
+        self.limit.map(|limit| limit.saturating_add(self.skip))
+    }
+
     /// Returns `true` if `entry` meets the conditions. All stores call it, so that their searches find the same
     /// entries.
     #[must_use]

@@ -1,7 +1,9 @@
 //! A Postgres server of the tests: a cluster in a temporary folder, on a Unix socket.
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::chown;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +17,18 @@ pub(crate) struct Cluster {
     folder: TempDir,
     owner: Option<(u32, u32)>,
     server: Mutex<Child>,
+    port: u16,
+}
+
+/// Settings of a server.
+#[derive(Default)]
+pub(crate) struct Settings {
+    /// Set for a server that also listens on the loopback interface.
+    pub(crate) port: Option<u16>,
+    /// Lines for `pg_hba.conf`; everyone is trusted without them.
+    pub(crate) access: Option<&'static str>,
+    /// The files with the certificate and its key, for TLS.
+    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
 }
 
 impl Cluster {
@@ -31,18 +45,23 @@ impl Cluster {
     }
 
     /// Starts a server for one test, which may crash it.
-    #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
     pub(crate) fn own() -> Option<Arc<Self>> {
+        Self::with(Settings::default())
+    }
+
+    /// Starts a server with these settings for one test.
+    #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+    pub(crate) fn with(settings: Settings) -> Option<Arc<Self>> {
         let programs = programs();
         if programs.is_none() {
             let needed = std::env::var_os("SUPERSTEP_NEEDS_POSTGRES").is_some();
             assert!(!needed, "there is no Postgres in /usr/lib/postgresql: install it");
             eprintln!("not tested: there is no Postgres in /usr/lib/postgresql");
         }
-        programs.map(|programs| Arc::new(Self::start(programs)))
+        programs.map(|programs| Arc::new(Self::make(programs, &settings)))
     }
 
-    fn start(programs: PathBuf) -> Self {
+    fn make(programs: PathBuf, settings: &Settings) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the cluster");
         // Postgres refuses to run as root.
         let owner = (user_id("self") == Some(0)).then(|| server_user().expect("a user for the server"));
@@ -61,22 +80,58 @@ impl Cluster {
         ]);
         let made = initdb.arg(&data).output().expect("initdb runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let port = settings.port.unwrap_or(5432);
+        let listens = settings.port.map_or("", |_| "127.0.0.1");
+        let mut lines = format!(
+            "listen_addresses = '{listens}'\nport = {port}\nmax_connections = 200\nlc_messages = 'C'\n"
+        );
+        if let Some((certificate, key)) = &settings.certificate {
+            for (name, file) in [("server.crt", certificate), ("server.key", key)] {
+                let copy = data.join(name);
+                std::fs::copy(file, &copy).expect("the file is copied");
+                std::fs::set_permissions(&copy, Permissions::from_mode(0o600))
+                    .expect("it is a file of the user");
+                if let Some((user, group)) = owner {
+                    chown(copy, Some(user), Some(group)).expect("root may give a file away");
+                }
+            }
+            lines.push_str("ssl = on\n");
+        }
+        let mut file =
+            OpenOptions::new().append(true).open(data.join("postgresql.conf")).expect("it has settings");
+        file.write_all(lines.as_bytes()).expect("they are written");
+        if let Some(access) = settings.access {
+            std::fs::write(data.join("pg_hba.conf"), access).expect("they are written");
+        }
         let server = Self::serve(&programs, folder.path(), owner);
-        Self { programs, folder, owner, server: Mutex::new(server) }
+        Self { programs, folder, owner, server: Mutex::new(server), port }
+    }
+
+    /// Starts a replica of this server, which only reads.
+    pub(crate) fn standby(&self) -> Arc<Self> {
+        let folder = tempfile::tempdir().expect("a folder for the cluster");
+        if let Some((user, group)) = self.owner {
+            chown(folder.path(), Some(user), Some(group)).expect("root may give a folder away");
+        }
+        let mut copy = command(&self.programs, "pg_basebackup", self.owner);
+        copy.args(["-U", "superstep", "-R", "--no-sync", "-c", "fast", "-h"]).arg(self.folder.path());
+        let copied = copy.arg("-D").arg(folder.path().join("data")).output().expect("pg_basebackup runs");
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+        let server = Mutex::new(Self::serve(&self.programs, folder.path(), self.owner));
+        Arc::new(Self { programs: self.programs.clone(), folder, owner: self.owner, server, port: self.port })
     }
 
     /// Starts the server, and waits until it accepts connections.
     fn serve(programs: &Path, folder: &Path, owner: Option<(u32, u32)>) -> Child {
         let mut server = command(programs, "postgres", owner);
         server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
-        server.args(["-c", "listen_addresses=", "-c", "max_connections=200", "-c", "lc_messages=C"]);
         let mut server =
             server.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the server starts");
         let mut log = BufReader::new(server.stderr.take().expect("it is piped")).lines();
         let mut before = Vec::new();
         loop {
             let line = log.next().unwrap_or_else(|| panic!("the server ended: {before:#?}")).expect("a text");
-            if line.contains("ready to accept connections") {
+            if line.contains("ready to accept") {
                 break;
             }
             before.push(line);
@@ -87,12 +142,22 @@ impl Cluster {
 
     /// Ends the server as a crash does, and starts it again.
     pub(crate) fn crash(&self) {
+        self.stop();
+        self.start();
+    }
+
+    /// Ends the server as a crash does.
+    pub(crate) fn stop(&self) {
+        self.end(&mut self.server.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Starts the server again.
+    pub(crate) fn start(&self) {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stop(&mut server);
         *server = Self::serve(&self.programs, self.folder.path(), self.owner);
     }
 
-    fn stop(&self, server: &mut Child) {
+    fn end(&self, server: &mut Child) {
         let mut stop = command(&self.programs, "pg_ctl", self.owner);
         stop.args(["stop", "-m", "immediate", "-s", "-D"]).arg(self.folder.path().join("data"));
         let stopped = stop.status().expect("pg_ctl runs");
@@ -107,15 +172,34 @@ impl Cluster {
 
     /// Returns the address of the database as this user.
     pub(crate) fn url(&self, user: &str) -> String {
-        format!("host={} user={user} dbname=postgres", self.folder.path().display())
+        format!("host={} port={} user={user} dbname=postgres", self.folder.path().display(), self.port)
+    }
+
+    /// Returns the address of the database over the loopback interface, as this user.
+    pub(crate) fn network_url(&self, user: &str) -> String {
+        format!("host=localhost hostaddr=127.0.0.1 port={} user={user} dbname=postgres", self.port)
+    }
+
+    /// Returns the ids of the user and the group as which the server runs, if they are not those of the test.
+    pub(crate) fn owner(&self) -> Option<(u32, u32)> {
+        self.owner
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stop(&mut server);
+        // A test that fails may leave it stopped.
+        if matches!(server.try_wait(), Ok(None)) {
+            self.end(&mut server);
+        }
     }
+}
+
+/// Returns a port of the loopback interface that was free.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there are free ports");
+    listener.local_addr().expect("it has an address").port()
 }
 
 /// Returns the folder with the programs of the newest version.

@@ -1,76 +1,23 @@
 //! The number of times that a call waits for the server.
 
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, Recorded};
+use superstep_core::store::{Search, Store};
 
 use super::cluster::Cluster;
+use super::proxy::Proxy;
+use super::run;
 use crate::material::{commit_of, effect, extend, graph, ok, result, set, step, thread};
-
-/// Forwards connections to the server in `server`, and counts the requests for which a client waits: each ends with
-/// `Sync`, or is a simple query.
-fn counting(folder: &Path, server: &Path) -> Arc<AtomicU64> {
-    let listener = UnixListener::bind(folder.join(".s.PGSQL.5432")).expect("a socket");
-    let server = server.join(".s.PGSQL.5432");
-    let waits = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&waits);
-    std::thread::spawn(move || {
-        for client in listener.incoming() {
-            let client = client.expect("a connection");
-            let server = UnixStream::connect(&server).expect("the server accepts it");
-            let (answers, answered) =
-                (server.try_clone().expect("a handle"), client.try_clone().expect("a handle"));
-            let counted = Arc::clone(&counted);
-            std::thread::spawn(move || forward_requests(client, server, &counted));
-            std::thread::spawn(move || {
-                let (mut answers, mut answered) = (answers, answered);
-                let _ended = std::io::copy(&mut answers, &mut answered);
-                let _closed = answered.shutdown(std::net::Shutdown::Both);
-            });
-        }
-    });
-    waits
-}
-
-fn forward_requests(mut client: UnixStream, mut server: UnixStream, waits: &AtomicU64) {
-    use std::io::{Read, Write};
-    let mut is_begun = false;
-    loop {
-        // The first message has no kind.
-        let mut kind = [0; 1];
-        let mut length = [0; 4];
-        if (is_begun && client.read_exact(&mut kind).is_err()) || client.read_exact(&mut length).is_err() {
-            let _closed = server.shutdown(std::net::Shutdown::Both);
-            return;
-        }
-        let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
-        client.read_exact(&mut body).expect("a whole message");
-        if matches!(kind[0], b'S' | b'Q') {
-            waits.fetch_add(1, Ordering::SeqCst);
-        }
-        let head = if is_begun { &kind[..] } else { &[] };
-        let sent = server.write_all(head).and_then(|()| server.write_all(&length));
-        if sent.and_then(|()| server.write_all(&body)).is_err() {
-            return;
-        }
-        is_begun = true;
-    }
-}
 
 #[test]
 fn each_call_waits_once() {
     let Some(cluster) = Cluster::shared() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let waits = counting(folder.path(), cluster.folder());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(async {
-        let url = format!("host={} user=superstep dbname=postgres", folder.path().display());
-        let saver = PostgresSaver::options().schema("round_trips").open(url).await.expect("it opens");
-        let since = || waits.swap(0, Ordering::SeqCst);
+    let proxy = Proxy::to(cluster.folder());
+    run(async {
+        let saver = PostgresSaver::options().schema("round_trips").open(proxy.url()).await.expect("it opens");
+        let since = || proxy.waits();
         since();
         saver.register(&graph()).await.expect("it is registered");
         assert_eq!(since(), 1, "the registration");
@@ -111,5 +58,20 @@ fn each_call_waits_once() {
         assert_eq!(since(), 1, "a superstep of the holder of a lease");
         saver.record_result(&name, next.id, result(1, "1")).await.expect("it is stored");
         assert_eq!(since(), 1, "a result");
+
+        let store = Store::new(saver.store());
+        store.put(&["a"], "k", "strong coffee").await.expect("it is stored");
+        assert_eq!(since(), 1, "a put");
+        assert!(store.entry(&["a"], "k").await.expect("it is read").is_some());
+        assert_eq!(since(), 1, "a get");
+        let words = Search::under(&["a"]).expect("a name").words("coffee").limit(1);
+        assert_eq!(store.search(words).await.expect("it is read").len(), 1);
+        assert_eq!(since(), 1, "a search");
+        assert_eq!(store.namespaces(&[]).await.expect("they are read").len(), 1);
+        assert_eq!(since(), 1, "the namespaces");
+        assert!(store.delete(&["a"], "k").await.expect("it is deleted"));
+        assert_eq!(since(), 1, "a deletion");
+        assert_eq!(store.sweep().await.expect("it sweeps"), 0);
+        assert_eq!(since(), 1, "a sweep");
     });
 }

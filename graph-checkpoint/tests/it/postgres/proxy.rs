@@ -1,0 +1,110 @@
+//! A proxy between a saver and the server: it counts requests, and loses answers.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tempfile::TempDir;
+
+pub(crate) struct Proxy {
+    folder: TempDir,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    waits: AtomicU64,
+    loses: AtomicBool,
+    holds: AtomicBool,
+}
+
+impl Proxy {
+    /// Forwards connections to the server with its socket in `server`.
+    pub(crate) fn to(server: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("a socket");
+        let server = server.join(".s.PGSQL.5432");
+        let counts = Arc::<Counts>::default();
+        let forwarded = Arc::clone(&counts);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.expect("a connection");
+                while forwarded.holds.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+                let server = UnixStream::connect(&server).expect("the server accepts it");
+                let both = |stream: &UnixStream| stream.try_clone().expect("a handle");
+                let (from, to) = (both(&server), both(&client));
+                let [requests, answers] = [Arc::clone(&forwarded), Arc::clone(&forwarded)];
+                std::thread::spawn(move || requests.forward_requests(client, server));
+                std::thread::spawn(move || answers.forward_answers(from, &to));
+            }
+        });
+        Self { folder, counts }
+    }
+
+    /// Returns the address of the database through the proxy.
+    pub(crate) fn url(&self) -> String {
+        format!("host={} user=superstep dbname=postgres", self.folder.path().display())
+    }
+
+    /// Returns the number of requests since the last call for which a client waits: each ends with `Sync`, or is a simple
+    /// query.
+    pub(crate) fn waits(&self) -> u64 {
+        self.counts.waits.swap(0, Ordering::SeqCst)
+    }
+
+    /// Ends the connection of the next request when the server answers it.
+    pub(crate) fn lose_the_next_answer(&self) {
+        self.counts.loses.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets new connections wait, or go on.
+    pub(crate) fn hold_new_connections(&self, holds: bool) {
+        self.counts.holds.store(holds, Ordering::SeqCst);
+    }
+
+    /// Returns `true` if an answer is still to be lost.
+    pub(crate) fn is_losing(&self) -> bool {
+        self.counts.loses.load(Ordering::SeqCst)
+    }
+}
+
+impl Counts {
+    fn forward_requests(&self, mut client: UnixStream, mut server: UnixStream) {
+        let mut is_begun = false;
+        loop {
+            // The first message has no kind.
+            let mut kind = [0; 1];
+            let mut length = [0; 4];
+            if (is_begun && client.read_exact(&mut kind).is_err()) || client.read_exact(&mut length).is_err()
+            {
+                let _closed = server.shutdown(std::net::Shutdown::Both);
+                return;
+            }
+            let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
+            client.read_exact(&mut body).expect("a whole message");
+            if matches!(kind[0], b'S' | b'Q') {
+                self.waits.fetch_add(1, Ordering::SeqCst);
+            }
+            let head = if is_begun { &kind[..] } else { &[] };
+            let sent = server.write_all(head).and_then(|()| server.write_all(&length));
+            if sent.and_then(|()| server.write_all(&body)).is_err() {
+                return;
+            }
+            is_begun = true;
+        }
+    }
+
+    fn forward_answers(&self, mut server: UnixStream, mut client: &UnixStream) {
+        let mut bytes = [0; 8192];
+        // The server answers after it has carried out the request.
+        while let Ok(count @ 1..) = server.read(&mut bytes)
+            && !self.loses.swap(false, Ordering::SeqCst)
+            && client.write_all(&bytes[..count]).is_ok()
+        {}
+        let _closed = client.shutdown(std::net::Shutdown::Both);
+    }
+}
