@@ -36,8 +36,8 @@ pub enum GraphsError {
         /// The first graph.
         other: String,
     },
-    /// The saver keeps no rows of servers. Use `MemorySaver` or `SqliteSaver`.
-    #[error("the checkpointer keeps no rows of servers; use `MemorySaver` or `SqliteSaver`")]
+    /// The saver keeps no rows of servers. Use `SqliteSaver`, `PostgresSaver` or `MemorySaver`.
+    #[error("the checkpointer keeps no rows of servers; use `SqliteSaver`, `PostgresSaver` or `MemorySaver`")]
     NoRecords,
 }
 

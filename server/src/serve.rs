@@ -19,8 +19,8 @@ use crate::webhook::Webhooks;
 /// Makes a server for these graphs and flows, which clients of LangGraph's API use unchanged: `langgraph_sdk` for
 /// Python, `@langchain/langgraph-sdk` for JavaScript, and the user interfaces that are made with them.
 ///
-/// The graphs have names of their own and share one saver, whose file also holds the server's threads, runs and
-/// assistants.
+/// The graphs have names of their own and share one saver, whose file or database also holds the server's threads, runs
+/// and assistants. Servers with one file or database share their runs.
 ///
 /// ```no_run
 /// # extern crate superstep_core as superstep;

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use superstep::checkpoint::PostgresSaver;
+
 use super::story::stories;
 
 type Ended = std::result::Result<ExitCode, Box<dyn std::error::Error>>;
@@ -17,6 +19,22 @@ async fn program() -> Ended {
 #[tokio::test]
 async fn a_program_that_does_not_serve_continues() -> super::Result {
     assert_eq!(format!("{:?}", program().await?), format!("{:?}", ExitCode::SUCCESS));
+    Ok(())
+}
+
+async fn shared(url: &str) -> super::Result {
+    let (essays, _) = stories();
+    let essays = essays.checkpointer(PostgresSaver::open(url).await?);
+    superstep::serve(&[&essays]).router()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_without_its_database_does_not_start() -> super::Result {
+    let folder = tempfile::tempdir()?;
+    let error = shared(&format!("host={} user=essays", folder.path().display())).await;
+    let error = error.expect_err("nothing listens there").to_string();
+    assert!(error.contains("failed to connect to the database"), "{error}");
     Ok(())
 }
 

@@ -1,16 +1,27 @@
-//! A call of a function of the schema.
+//! A call of a function of the schema, or a query of its tables.
 
 use tokio_postgres::types::{ToSql, Type};
 
-/// The name of a function with its arguments.
+/// The name of a function with its arguments, or a query with its values.
 pub(crate) struct Call<'c> {
-    pub(crate) function: &'static str,
+    called: Called,
     arguments: Vec<(Box<dyn ToSql + Sync + Send + 'c>, Type)>,
+}
+
+enum Called {
+    Function(&'static str),
+    /// A query, with `@.` before the names of tables.
+    Query(String),
 }
 
 impl<'c> Call<'c> {
     pub(crate) fn of(function: &'static str) -> Self {
-        Self { function, arguments: Vec::new() }
+        Self { called: Called::Function(function), arguments: Vec::new() }
+    }
+
+    /// Returns a query without its values. It has `@.` before each name of a table.
+    pub(crate) fn query(sql: impl Into<String>) -> Self {
+        Self { called: Called::Query(sql.into()), arguments: Vec::new() }
     }
 
     pub(crate) fn argument(mut self, value: impl ToSql + Sync + Send + 'c, kind: Type) -> Self {
@@ -46,8 +57,22 @@ impl<'c> Call<'c> {
 
     /// Returns the statement for this schema, which is quoted.
     pub(crate) fn statement(&self, schema: &str) -> String {
+        let function = match &self.called {
+            Called::Function(function) => function,
+            Called::Query(sql) => return sql.replace("@.", &format!("{schema}.")),
+        };
         let places: Vec<String> = (1..=self.arguments.len()).map(|place| format!("${place}")).collect();
-        format!("SELECT * FROM {schema}.{}({})", self.function, places.join(","))
+        format!("SELECT * FROM {schema}.{function}({})", places.join(","))
+    }
+
+    /// Returns this query with its values.
+    pub(crate) fn with_query(self, sql: String) -> Self {
+        Self { called: Called::Query(sql), ..self }
+    }
+
+    /// Returns the number of the last value, as a query names it.
+    pub(crate) fn place(&self) -> usize {
+        self.arguments.len()
     }
 
     pub(crate) fn arguments(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {

@@ -123,6 +123,11 @@ impl Attempts {
         Self { until: Instant::now() + limit, pause: Duration::from_millis(5), were_lost: false }
     }
 
+    /// Allows an attempt at once, because another program was faster; returns [`StoreError::Busy`] after the limit.
+    pub(crate) fn at_once(&self) -> Result<(), StoreError> {
+        if Instant::now() > self.until { Err(StoreError::Busy) } else { Ok(()) }
+    }
+
     /// Waits for the next attempt; returns the fault if there is none.
     pub(crate) async fn after(&mut self, fault: Fault, repeat: Repeat) -> Result<(), Fault> {
         let is_repeated = match &fault {

@@ -67,11 +67,15 @@ impl Session {
         let name = thread.as_str().as_bytes();
         let find = format!("SELECT graph FROM {schema}.thread WHERE sha256(name) = sha256($1)");
         let found = client.query_typed(&find, &[(&name, Type::BYTEA)]).await.map_err(failed)?;
-        let Some(row) = found.first() else { return Ok(()) };
-        let held: Vec<u8> = get(row, 0)?;
-        if held != graph.as_str().as_bytes() {
-            let found = String::from_utf8_lossy(&held).into_owned();
+        let held: Option<Vec<u8>> = found.first().map(|row| get(row, 0)).transpose()?;
+        if held.as_ref().is_some_and(|held| held != graph.as_str().as_bytes()) {
+            let found = String::from_utf8_lossy(&held.unwrap_or_default()).into_owned();
             return Err(Fault::Refused(Refusal::WrongGraph(found)));
+        }
+        // Those of a server may exist before its first checkpoint.
+        database.on(client, &Call::of("delete_records").name(thread.as_str())).await?;
+        if held.is_none() {
+            return transaction.commit().await.map_err(failed);
         }
         let plan = Plan::of(client, schema, thread).await?;
         let call =

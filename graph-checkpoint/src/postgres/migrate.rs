@@ -14,12 +14,13 @@ pub(crate) const FORMAT: i32 = 1;
 /// The oldest version of Postgres, as its `server_version_num`.
 const OLDEST_SERVER: i32 = 150_000;
 
-const STATEMENTS: [&str; 5] = [
+const STATEMENTS: [&str; 6] = [
     include_str!("tables.sql"),
     include_str!("read.sql"),
     include_str!("write.sql"),
     include_str!("work.sql"),
     include_str!("store.sql"),
+    include_str!("records.sql"),
 ];
 
 /// Checks the server and the schema, and creates the schema if it does not exist. Several programs may do so at once.

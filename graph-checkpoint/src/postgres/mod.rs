@@ -19,6 +19,7 @@ mod migrate;
 mod options;
 mod parts;
 mod password;
+mod records;
 mod saver;
 mod scan;
 mod session;

@@ -11,6 +11,7 @@ use superstep_core::checkpoint::{
     Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::records::Records;
 use superstep_core::state::Json;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Config, Row};
@@ -21,6 +22,7 @@ use super::database::Repeat;
 use super::error::{About, Fault, PostgresError, Refusal};
 use super::options::PostgresOptions;
 use super::parts::Part;
+use super::records::PostgresRecords;
 use super::session::{Session, scalar};
 use super::store::PostgresStore;
 use super::work::write;
@@ -40,10 +42,11 @@ use crate::error::corrupt;
 /// # }
 /// ```
 ///
-/// It has no [`records`](Checkpointer::records) of a server, and does not prune.
+/// It has the rows of a server, as [`records`](Checkpointer::records), and does not prune.
 #[derive(Clone)]
 pub struct PostgresSaver {
     session: Session,
+    records: Arc<PostgresRecords>,
 }
 
 /// The interval between two looks at the database while a caller waits for a change.
@@ -71,7 +74,9 @@ impl PostgresSaver {
     }
 
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
-        Ok(Self { session: Session::open(config, options).await? })
+        let session = Session::open(config, options).await?;
+        let records = PostgresRecords::new(Arc::clone(session.database()), session.limits());
+        Ok(Self { session, records: Arc::new(records) })
     }
 }
 
@@ -264,7 +269,12 @@ impl Checkpointer for PostgresSaver {
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
-        Some(Arc::new(Self { session: self.session.with_lease(lease) }))
+        let records = Arc::clone(&self.records);
+        Some(Arc::new(Self { session: self.session.with_lease(lease), records }))
+    }
+
+    fn records(&self) -> Option<Arc<dyn Records>> {
+        Some(self.records.clone())
     }
 
     async fn watch(&self, watch: Watch) -> Result<Mark, StoreError> {

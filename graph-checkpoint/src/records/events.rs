@@ -39,7 +39,7 @@ pub(super) fn release(
 }
 
 /// Checks the sizes of events before any of them is written.
-pub(super) fn check(
+pub(crate) fn check(
     limits: superstep_core::state::SizeLimits,
     events: &[EventRow],
 ) -> Result<(), StoreError> {

@@ -27,10 +27,18 @@ use superstep_core::id::ThreadId;
 use crate::connection::Connection;
 use crate::error::sqlite;
 
+#[cfg(feature = "postgres")]
+pub(crate) use events::check as check_events;
 pub(crate) use events::check_expiring;
+#[cfg(feature = "postgres")]
+pub(crate) use search::column;
 pub(crate) use sqlite_records::SqliteRecords;
 pub(crate) use table::Table;
+#[cfg(feature = "postgres")]
+pub(crate) use table::encode;
 pub(crate) use tags::{Digests, Tags, all as all_tags};
+#[cfg(feature = "postgres")]
+pub(crate) use tags::{Tag, tag_with};
 
 /// The tables with texts.
 pub(crate) const TABLES: [&Table; 6] =

@@ -82,6 +82,18 @@ fn total(connection: &Connection, query: &ThreadQuery, tags: &[Value]) -> Result
     count.query_row(values(given), |row| row.get::<_, i64>(0)).map(i64::unsigned_abs).map_err(sqlite)
 }
 
+/// Returns the column of `server_thread` by which threads are ordered.
+pub(crate) fn column(by: Column) -> &'static str {
+    match by {
+        Column::Created | Column::Next => "created",
+        Column::Updated => "updated",
+        Column::StateUpdated => "state_updated",
+        Column::Id | Column::Name => "name",
+        Column::Status => "status",
+        Column::Graph => "graph",
+    }
+}
+
 /// Returns the numbers of the threads of the page, in order.
 fn page(
     connection: &Connection,
@@ -89,14 +101,7 @@ fn page(
     tags: &[Value],
     total: u64,
 ) -> Result<Vec<i64>, StoreError> {
-    let column = match query.order.by {
-        Column::Created | Column::Next => "created",
-        Column::Updated => "updated",
-        Column::StateUpdated => "state_updated",
-        Column::Id | Column::Name => "name",
-        Column::Status => "status",
-        Column::Graph => "graph",
-    };
+    let column = column(query.order.by);
     let direction = if query.order.ascending { "ASC" } else { "DESC" };
     let mut conditions = match tags {
         // CROSS JOIN fixes the order of the tables: from the few hashes to their threads.

@@ -33,7 +33,7 @@ pub(crate) struct Stored {
 }
 
 /// Returns the JSON of a row, if it is not larger than a record may be.
-pub(super) fn encode<T: Serialize>(limits: SizeLimits, row: &T) -> Result<String, StoreError> {
+pub(crate) fn encode<T: Serialize>(limits: SizeLimits, row: &T) -> Result<String, StoreError> {
     let text = serde_json::to_string(row).map_err(|error| StoreError::Io(Box::new(error)))?;
     limits.of_record().check(&text).map_err(|excess| too_large("a row of the server", excess))?;
     Ok(text)

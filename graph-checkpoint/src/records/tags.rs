@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::error::{corrupt, sqlite};
 
 /// The hash of an entry: the first half of a BLAKE3 hash of its name and value.
-pub(super) type Tag = [u8; 16];
+pub(crate) type Tag = [u8; 16];
 
 /// The function that hashes entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,15 +63,19 @@ impl Tags {
 
 /// Returns the hash of an entry; `None` for an object or a list, which are not found by hashes.
 pub(super) fn tag(connection: &Connection, name: &str, value: &Value, digests: Digests) -> Option<Tag> {
+    tag_with(name, value, |text| match digests {
+        Digests::OfFile => connection.digest(text),
+        #[cfg(feature = "encryption")]
+        Digests::Plain => blake3::hash(text.as_bytes()),
+    })
+}
+
+/// Returns the hash of an entry, given the function that hashes texts.
+pub(crate) fn tag_with(name: &str, value: &Value, digest: impl FnOnce(&str) -> blake3::Hash) -> Option<Tag> {
     if value.is_object() || value.is_array() {
         return None;
     }
-    let text = Value::from(vec![Value::from(name), value.clone()]).to_string();
-    let digest = match digests {
-        Digests::OfFile => connection.digest(&text),
-        #[cfg(feature = "encryption")]
-        Digests::Plain => blake3::hash(text.as_bytes()),
-    };
+    let digest = digest(&Value::from(vec![Value::from(name), value.clone()]).to_string());
     let mut tag = Tag::default();
     tag.copy_from_slice(&digest.as_bytes()[..16]);
     Some(tag)

@@ -8,7 +8,7 @@
 //!                   ▲                    │
 //!                   └── its worker stopped, or died: the next claim counts one attempt more
 //!
-//! Records      MemorySaver, and SqliteSaver in the file of the checkpoints: Checkpointer::records
+//! Records      MemorySaver, SqliteSaver and PostgresSaver, with the checkpoints: Checkpointer::records
 //! ```
 //!
 //! [`life`] decides every change of a run's status, as pure functions that all implementations call.

@@ -1,19 +1,15 @@
 //! The checks after a round: what the clients were told, compared with the server and with the effects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use superstep_checkpoint::SqliteSaver;
-use superstep_core::checkpoint::Checkpointer;
 use superstep_core::records::{Records, RunRow};
 
 use crate::dice::Dice;
 use crate::http::Event;
 use crate::load::{Asked, World};
-use crate::server::effects;
+use crate::place::Place;
 
 /// The time in which the runs end that no client follows.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -49,9 +45,8 @@ pub(crate) struct Totals {
 }
 
 /// Waits until all runs have ended, and checks them.
-pub(crate) async fn check(world: &World, file: &Path, asked: &[Asked], totals: &mut Totals) -> Checked<()> {
-    let saver: Arc<dyn Checkpointer> = Arc::new(SqliteSaver::open(file).await.expect("the file opens"));
-    let rows = saver.records().expect("the saver has rows");
+pub(crate) async fn check(world: &World, place: &Place, asked: &[Asked], totals: &mut Totals) -> Checked<()> {
+    let rows = place.open().await.records().expect("the saver has rows");
     let mut threads = BTreeMap::<&str, Vec<&Asked>>::new();
     for one in asked {
         threads.entry(&one.thread).or_default().push(one);
@@ -76,7 +71,7 @@ pub(crate) async fn check(world: &World, file: &Path, asked: &[Asked], totals: &
         states.push((thread, asked, runs, state, row));
     }
     // An effect of a run that has ended may not happen later.
-    let effects = std::fs::read_to_string(effects(file)).unwrap_or_default();
+    let effects = std::fs::read_to_string(place.effects()).unwrap_or_default();
     let mut happened = BTreeMap::<&str, Vec<&str>>::new();
     for line in effects.lines() {
         happened.entry(line.split(' ').next().expect("a token")).or_default().push(line);

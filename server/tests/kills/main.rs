@@ -1,4 +1,4 @@
-//! Servers on one file, killed at random moments under the load of clients: every accepted run ends once, in a status
+//! Servers on one file or one Postgres database, killed at random moments under the load of clients: every accepted run ends once, in a status
 //! on which all readers agree, and no recorded effect runs again.
 //!
 //! The servers are this test's own program, started again: see [`server`]. `SUPERSTEP_KILLS=1000` sets the number of
@@ -11,11 +11,15 @@ extern crate superstep_core as superstep;
 
 mod cancelling;
 mod check;
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
 mod dice;
 mod http;
 mod load;
 mod mutant;
 mod paused;
+mod place;
 mod server;
 mod stopping;
 
@@ -23,18 +27,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use superstep_checkpoint::maintenance;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use check::{Checked, Totals, holds};
+use check::{Checked, Totals};
+use cluster::Cluster;
 use dice::Dice;
 use load::World;
 use mutant::Mutant;
+use place::Place;
 use server::Started;
 
 /// The number of kills, unless `SUPERSTEP_KILLS` says otherwise.
 const KILLS: u64 = 50;
+
+/// The number of kills of servers on Postgres, unless `SUPERSTEP_KILLS` says otherwise.
+const ON_POSTGRES: u64 = 20;
 
 /// The number of kills within which a mutant must fail.
 const OF_MUTANT: u64 = 200;
@@ -62,9 +70,19 @@ struct Moments {
 
 #[test]
 fn accepted_runs_end_once_although_servers_are_killed() {
-    let kills = dice::number("SUPERSTEP_KILLS").unwrap_or(KILLS);
+    nothing_is_lost(dice::number("SUPERSTEP_KILLS").unwrap_or(KILLS), Place::file);
+}
+
+#[test]
+fn accepted_runs_on_postgres_end_once_although_servers_are_killed() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let kills = dice::number("SUPERSTEP_KILLS").unwrap_or(ON_POSTGRES);
+    nothing_is_lost(kills, |folder| Place::postgres(folder, &cluster));
+}
+
+fn nothing_is_lost(kills: u64, place: impl Fn(&Path) -> Place) {
     let moments = Moments { round: 10, servers: &[1, 2], suspended: 4, mutant: None };
-    let (totals, checked) = moments.run(kills);
+    let (totals, checked) = moments.run(kills, place);
     checked.unwrap_or_else(|violation| panic!("after {} kills: {violation}", totals.kills));
     assert!(
         totals.resumed > 0 && totals.back > 0 && totals.success > 0,
@@ -89,7 +107,7 @@ fn a_missing_fence_is_noticed() {
 
 /// Checks that the servers of a mutant are noticed.
 fn notices(moments: Moments) {
-    let (totals, checked) = moments.run(OF_MUTANT);
+    let (totals, checked) = moments.run(OF_MUTANT, Place::file);
     let violation = checked.expect_err("the checks notice nothing");
     let violation: String = violation.chars().take(200).collect();
     println!("{:?}: after {} kills, {violation}", moments.mutant, totals.kills);
@@ -97,20 +115,20 @@ fn notices(moments: Moments) {
 
 impl Moments {
     /// Kills servers until so many were killed, or a violation is found.
-    fn run(&self, kills: u64) -> (Totals, Checked<()>) {
+    fn run(&self, kills: u64, place: impl Fn(&Path) -> Place) -> (Totals, Checked<()>) {
         let _alone = ALONE.blocking_lock();
         let mut dice = Dice::new();
         let folder = if Path::new("/dev/shm").is_dir() { "/dev/shm".into() } else { std::env::temp_dir() };
         let folder = tempfile::tempdir_in(folder).expect("a folder");
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let (begun, mut totals, mut checked) = (Instant::now(), Totals::default(), Ok(()));
-        let file = folder.path().join("runs.db");
+        let place = place(folder.path());
         for number in 0.. {
             if checked.is_err() || totals.kills >= kills {
                 break;
             }
             let of_round = self.round.min(kills - totals.kills);
-            checked = runtime.block_on(self.round(&file, of_round, number, &mut dice, &mut totals));
+            checked = runtime.block_on(self.round(&place, of_round, number, &mut dice, &mut totals));
         }
         println!("{totals:?} in {:?}", begun.elapsed());
         (totals, checked)
@@ -119,13 +137,13 @@ impl Moments {
     /// Kills servers under load, waits for the clients, and checks everything that they were told.
     async fn round(
         &self,
-        file: &Path,
+        place: &Place,
         kills: u64,
         number: usize,
         dice: &mut Dice,
         totals: &mut Totals,
     ) -> Checked<()> {
-        let start = || Started::with_defect(file, self.mutant);
+        let start = || Started::with_defect(place, self.mutant);
         let servers = self.servers[number % self.servers.len()];
         let world = Arc::new(World::default());
         let mut running: Vec<Started> = (0..servers).map(|_| start()).collect();
@@ -169,10 +187,8 @@ impl Moments {
                 return Err(format!("the streams of these runs do not end: {runs:#?}"));
             }
         }
-        check::check(&world, file, &asked, totals).await?;
+        check::check(&world, place, &asked, totals).await?;
         running.iter_mut().for_each(Started::kill);
-        let verified = maintenance::verify(file).expect("the file can be read");
-        holds!(verified.is_sound(), "{:#?}", verified.findings);
-        Ok(())
+        place.verify()
     }
 }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{Around, Checkpointer, StoreError};
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Ending};
@@ -30,7 +29,7 @@ pub(crate) enum Mutant {
 
 impl Mutant {
     /// Returns the saver with the defect.
-    pub(crate) fn around(self, inner: SqliteSaver) -> Arc<dyn Checkpointer> {
+    pub(crate) fn around(self, inner: Arc<dyn Checkpointer>) -> Arc<dyn Checkpointer> {
         let rows = inner.records().expect("the saver has rows");
         Arc::new(Broken { inner, rows: Arc::new(Rows { inner: rows, mutant: self, late: Arc::default() }) })
     }
@@ -43,13 +42,13 @@ impl Mutant {
 }
 
 struct Broken {
-    inner: SqliteSaver,
+    inner: Arc<dyn Checkpointer>,
     rows: Arc<Rows>,
 }
 
 impl Around for Broken {
     fn inner(&self) -> &dyn Checkpointer {
-        &self.inner
+        &*self.inner
     }
 
     fn records(&self) -> Option<Arc<dyn Records>> {

@@ -1,20 +1,21 @@
 //! A server with a run that pauses after its effect.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::cluster::Cluster;
 use crate::http::{Response, send};
-use crate::server::{Started, effects};
+use crate::place::Place;
+use crate::server::Started;
 
 pub(crate) const THREAD: &str = "/threads/01a20bb1-0000-7000-8000-000000000001";
 
 /// The server and its run.
 pub(crate) struct Paused {
     pub(crate) server: Started,
-    pub(crate) file: PathBuf,
+    pub(crate) place: Place,
     pub(crate) stream: Response,
     /// The path of the run.
     pub(crate) run: String,
@@ -43,13 +44,24 @@ impl Paused {
     /// Starts a server whose supersteps have `grace` seconds at its end, and a run with this pause.
     pub(crate) async fn new(grace: u64, pause: Duration) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("runs.db");
-        let server = Started::with_grace(&file, grace);
+        let place = Place::file(folder.path());
+        Self::at(place, folder, grace, pause).await
+    }
+
+    /// Starts a server on a database.
+    pub(crate) async fn on_postgres(cluster: &Cluster, grace: u64, pause: Duration) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::postgres(folder.path(), cluster);
+        Self::at(place, folder, grace, pause).await
+    }
+
+    async fn at(place: Place, folder: TempDir, grace: u64, pause: Duration) -> Self {
+        let server = Started::with_grace(&place, grace);
         let path = format!("{THREAD}/runs/stream");
         let stream = answered(&server, "POST", &path, request("paused", pause)).await;
         let run = format!("{THREAD}/runs/{}", stream.run.as_deref().expect("a run"));
-        recorded(&file, 1).await;
-        Self { server, file, stream, run, _folder: folder }
+        recorded(&place, 1).await;
+        Self { server, place, stream, run, _folder: folder }
     }
 
     /// Reads the stream to its end, and returns the name of the error with which it ends.
@@ -64,10 +76,10 @@ impl Paused {
     /// Starts the server again, and checks that it finishes the run without a second effect. Returns the attempts of
     /// the run and the finished nodes, in their order.
     pub(crate) async fn continued(&self) -> String {
-        let server = Started::new(&self.file);
+        let server = Started::new(&self.place);
         let values = answered(&server, "GET", &format!("{}/join", self.run), Value::Null).await;
         let values = values.json().await.expect("values");
-        let effects = std::fs::read_to_string(effects(&self.file)).expect("the effect has happened");
+        let effects = std::fs::read_to_string(self.place.effects()).expect("the effect has happened");
         assert_eq!(values["lines"], json!(["paused first", effects.trim_end(), "paused last"]));
         let path = format!("{}/stream?stream_mode=updates", self.run);
         let port = server.port.expect("the server runs");
@@ -84,8 +96,8 @@ impl Paused {
 }
 
 /// Waits until so many effects have happened and the outcome of the last one is recorded.
-pub(crate) async fn recorded(file: &Path, count: usize) {
-    while std::fs::read_to_string(effects(file)).unwrap_or_default().lines().count() < count {
+pub(crate) async fn recorded(place: &Place, count: usize) {
+    while std::fs::read_to_string(place.effects()).unwrap_or_default().lines().count() < count {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // The outcome is recorded a moment later, and nothing tells it outside of the server.

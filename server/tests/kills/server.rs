@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::Checkpointer;
 use superstep_core::error::NodeError;
 use superstep_core::graph::{END, START, StateGraph};
@@ -20,9 +18,13 @@ use superstep_core::run::Graph;
 use superstep_core::state::State;
 
 use crate::mutant::Mutant;
+use crate::place::Place;
 
 /// The variable with the file. The test does nothing without it.
 const FILE: &str = "SUPERSTEP_KILLS_FILE";
+
+/// The variable with the address of the database, if it has the threads.
+const DATABASE: &str = "SUPERSTEP_KILLS_DATABASE";
 
 /// The variable with the seconds that running supersteps have at the end.
 const GRACE: &str = "SUPERSTEP_KILLS_GRACE";
@@ -50,28 +52,31 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    pub(crate) fn new(file: &Path) -> Self {
-        Self::start(file, 0, None)
+    pub(crate) fn new(place: &Place) -> Self {
+        Self::start(place, 0, None)
     }
 
     /// Starts a server whose running supersteps have so many seconds at its end.
-    pub(crate) fn with_grace(file: &Path, grace: u64) -> Self {
-        Self::start(file, grace, None)
+    pub(crate) fn with_grace(place: &Place, grace: u64) -> Self {
+        Self::start(place, grace, None)
     }
 
     /// Starts a server whose saver may have a defect.
-    pub(crate) fn with_defect(file: &Path, mutant: Option<Mutant>) -> Self {
-        Self::start(file, 0, mutant)
+    pub(crate) fn with_defect(place: &Place, mutant: Option<Mutant>) -> Self {
+        Self::start(place, 0, mutant)
     }
 
-    fn start(file: &Path, grace: u64, mutant: Option<Mutant>) -> Self {
+    fn start(place: &Place, grace: u64, mutant: Option<Mutant>) -> Self {
         let program = std::env::current_exe().expect("the path of this program");
         let mut command = Command::new(program);
         command
             .args(["--exact", "server::the_server", "--nocapture", "--test-threads=1"])
-            .env(FILE, file)
+            .env(FILE, &place.file)
             .env(GRACE, grace.to_string())
             .stdout(Stdio::piped());
+        if let Some(url) = &place.database {
+            command.env(DATABASE, url);
+        }
         if let Some(mutant) = mutant {
             command.env(MUTANT, format!("{mutant:?}"));
         }
@@ -126,33 +131,28 @@ impl Drop for Started {
     }
 }
 
-/// Returns the file with the lines of the effects.
-pub(crate) fn effects(file: &Path) -> PathBuf {
-    file.with_extension("effects")
-}
-
 /// Appends a line of an effect. Each call writes another one.
-fn act(file: &Path, token: &str) -> io::Result<String> {
+fn act(place: &Place, token: &str) -> io::Result<String> {
     let line = format!("{token} {}", uuid::Uuid::now_v7());
-    let mut file = OpenOptions::new().create(true).append(true).open(effects(file))?;
+    let mut file = OpenOptions::new().create(true).append(true).open(place.effects())?;
     file.write_all(format!("{line}\n").as_bytes())?;
     Ok(line)
 }
 
-fn graph(saver: Arc<dyn Checkpointer>, file: PathBuf) -> Graph<Work> {
+fn graph(saver: Arc<dyn Checkpointer>, place: Place) -> Graph<Work> {
     let mut g = StateGraph::<Work>::new("work");
     let first = g.node("first", async |work: Snapshot<Work>| {
         tokio::time::sleep(Duration::from_millis(5)).await;
         Work::update().lines([format!("{} first", work.token)])
     });
     let act = g.node("act", move |work: Snapshot<Work>, fx: Effects, emit: Emit| {
-        let file = file.clone();
+        let place = place.clone();
         async move {
             emit.emit("part", &work.token);
             let pause = AtomicU64::new(10);
             let effect = async || {
                 pause.store(work.pause_ms.max(10), Ordering::Relaxed);
-                act(&file, &work.token)
+                act(&place, &work.token)
             };
             let line = fx.run_keyed("act", &work.token, effect).await.map_err(NodeError::terminal)?;
             tokio::time::sleep(Duration::from_millis(pause.into_inner())).await;
@@ -173,16 +173,17 @@ fn graph(saver: Arc<dyn Checkpointer>, file: PathBuf) -> Graph<Work> {
 /// The program: serves until it is killed or stopped.
 #[test]
 fn the_server() {
-    let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let Some(file) = std::env::var_os(FILE) else { return };
+    let place = Place { file: file.into(), database: std::env::var(DATABASE).ok() };
     let grace = std::env::var(GRACE).expect("the seconds");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let code = runtime.expect("a runtime").block_on(async {
-        let saver = SqliteSaver::open(&file).await.expect("the file opens");
+        let saver = place.open().await;
         let saver = match std::env::var(MUTANT) {
             Ok(name) => Mutant::from_name(&name).around(saver),
-            Err(_) => Arc::new(saver),
+            Err(_) => saver,
         };
-        let server = superstep_server::serve(&[&graph(saver, file)]).lease(LEASE);
+        let server = superstep_server::serve(&[&graph(saver, place)]).lease(LEASE);
         server.run(["--port", "0", "--grace", &grace]).await
     });
     std::process::exit(if code == ExitCode::SUCCESS { 0 } else { 1 });

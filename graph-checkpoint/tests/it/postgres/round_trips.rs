@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, Recorded};
+use superstep_core::records::life::Ending;
+use superstep_core::records::{
+    EventRow, RunClaim, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
+};
 use superstep_core::store::{Search, Store};
 
 use super::cluster::Cluster;
@@ -11,14 +17,21 @@ use super::proxy::Proxy;
 use super::run;
 use crate::material::{commit_of, effect, extend, graph, ok, result, set, step, thread};
 
-#[test]
-fn each_call_waits_once() {
+/// Runs a test with a saver, and a function that returns the number of waits since its last call.
+fn counted(schema: &str, test: impl AsyncFnOnce(PostgresSaver, &dyn Fn() -> u64)) {
     let Some(cluster) = Cluster::shared() else { return };
     let proxy = Proxy::to(cluster.folder());
     run(async {
-        let saver = PostgresSaver::options().schema("round_trips").open(proxy.url()).await.expect("it opens");
+        let saver = PostgresSaver::options().schema(schema).open(proxy.url()).await.expect("it opens");
         let since = || proxy.waits();
         since();
+        test(saver, &since).await;
+    });
+}
+
+#[test]
+fn each_call_waits_once() {
+    counted("round_trips", async |saver, since| {
         saver.register(&graph()).await.expect("it is registered");
         assert_eq!(since(), 1, "the registration");
 
@@ -74,4 +87,57 @@ fn each_call_waits_once() {
         assert_eq!(store.sweep().await.expect("it sweeps"), 0);
         assert_eq!(since(), 1, "a sweep");
     });
+}
+
+/// A request that decides reads rows before.
+#[test]
+fn a_run_of_a_server_waits_twice_for_each_decision() {
+    counted("round_trips_of_rows", async |saver, since| {
+        let rows = saver.records().expect("it has rows");
+        let thread: ThreadRow = row(json!({
+            "id": "t", "graph": null, "metadata": { "user": "x" }, "status": "idle", "config": {}, "error": null,
+            "created_ms": 1, "updated_ms": 1, "state_updated_ms": 1, "expiry": null,
+        }));
+        rows.insert_thread(thread.clone()).await.expect("it is stored");
+        assert_eq!(since(), 1, "a new thread");
+        let run: RunRow = row(json!({
+            "id": "r", "thread": "t", "assistant": "a", "graph": "g", "status": "pending", "kwargs": {},
+            "metadata": {}, "multitask": "interrupt", "created_ms": 1, "updated_ms": 1, "not_before_ms": 0,
+            "owner": null, "until_ms": 0, "attempt": 0, "lost": 0, "cancel": null, "error": null,
+        }));
+        rows.create_run(run).await.expect("it is stored");
+        assert_eq!(since(), 2, "a new run");
+        let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], until_ms: 9 };
+        let claimed = rows.claim_run(&claim, 2).await.expect("it is claimed").expect("it waits");
+        assert_eq!(since(), 1, "a claim");
+        rows.beat("r", claimed.attempt, 10).await.expect("it is extended");
+        assert_eq!(since(), 1, "its extension");
+        let first = rows.reserve_events(&thread.id, 10).await.expect("there are numbers");
+        assert_eq!(since(), 1, "the numbers of events");
+        let event = |seq| row(json!({ "thread": "t", "seq": seq, "run": "r", "at_ms": 3, "text": {} }));
+        let events: Vec<EventRow> = (first..first + 9).map(event).collect();
+        assert!(rows.append_events(claimed.attempt, events).await.expect("they are stored"));
+        assert_eq!(since(), 1, "events");
+        assert_eq!(
+            rows.events(&thread.id, Some("r"), Some(first), 99).await.expect("they are read").len(),
+            8
+        );
+        assert_eq!(since(), 1, "the events of a run");
+        let (status, error) = (RunStatus::Success, None);
+        let ending = Ending::Ended { status, thread: ThreadStatus::Idle, error };
+        let ended = rows.finish_run("r", claimed.attempt, ending, Some(event(first + 9)), 4).await;
+        assert!(ended.expect("it is stored"));
+        assert_eq!(since(), 2, "the end of a run");
+        let query = ThreadQuery { metadata: thread.metadata.clone(), limit: 9, ..ThreadQuery::default() };
+        assert_eq!(rows.threads(&query).await.expect("they are found").total, 1);
+        assert_eq!(since(), 1, "a search");
+        rows.change_thread(&thread.id, ThreadChange::default(), 5).await.expect("it is changed");
+        assert_eq!(since(), 2, "a change of a thread");
+        assert!(rows.delete_thread(&thread.id).await.expect("it is deleted"));
+        assert_eq!(since(), 1, "a deletion");
+    });
+}
+
+fn row<T: DeserializeOwned>(document: Value) -> T {
+    serde_json::from_value(document).expect("a row")
 }

@@ -1,0 +1,395 @@
+//! The rows of a server as a trait object.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::{NodeName, ThreadId};
+use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Ending};
+use superstep_core::records::{
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Multitask, Records,
+    RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
+};
+use superstep_core::state::SizeLimits;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::super::call::Call;
+use super::super::database::{Database, Repeat};
+use super::super::error::Fault;
+use super::super::session::scalar;
+use super::decisions::{Changes, Held, THREAD};
+use super::rows::{self, decode, get, named, stored, tags};
+use crate::records::{check_events, encode};
+
+/// The rows in the schema of a saver.
+pub(crate) struct PostgresRecords {
+    pub(super) database: Arc<Database>,
+    pub(super) limits: SizeLimits,
+}
+
+/// The SQL condition for runs that have not ended.
+const ACTIVE: &str = "o.status IN ('pending', 'running')";
+
+impl PostgresRecords {
+    pub(crate) fn new(database: Arc<Database>, limits: SizeLimits) -> Self {
+        Self { database, limits }
+    }
+
+    /// Carries out a call whose second attempt has the same result.
+    pub(super) async fn read(&self, call: &Call<'_>) -> Result<Vec<Row>, StoreError> {
+        self.database.call(call, Repeat::Always).await.map_err(Fault::plain)
+    }
+
+    /// Carries out a call whose second attempt could be taken for that of another program.
+    async fn write(&self, call: &Call<'_>) -> Result<Vec<Row>, StoreError> {
+        self.database.call(call, Repeat::IfNothingWasStored).await.map_err(Fault::plain)
+    }
+
+    async fn one<T>(
+        &self,
+        call: &Call<'_>,
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        self.read(call).await?.first().map(read).transpose()
+    }
+
+    async fn all<T>(
+        &self,
+        call: &Call<'_>,
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.read(call).await?.iter().map(read).collect()
+    }
+}
+
+/// Begins a query for a run with its thread.
+fn held_run(run: &str) -> Call<'_> {
+    let sql = format!(
+        "SELECT {THREAD}, EXISTS (SELECT 1 FROM @.server_run o WHERE o.thread = r.thread AND {ACTIVE} AND o.id <> r.id)
+            AS has_others, r.xmin::text AS seen, r.*
+        FROM @.server_run r JOIN @.server_thread t ON t.id = r.thread WHERE sha256(r.name) = sha256($1)"
+    );
+    Call::query(sql).name(run)
+}
+
+fn named_thread(row: &Row) -> Result<ThreadRow, StoreError> {
+    rows::thread(get(row, "text")?)
+}
+
+fn assistant(row: &Row) -> Result<AssistantRow, StoreError> {
+    decode("server_assistant", get(row, "text")?)
+}
+
+/// Returns an error unless a function found the thread.
+fn found(rows: &[Row], thread: &ThreadId) -> Result<(), StoreError> {
+    if scalar(rows)? { Ok(()) } else { Err(StoreError::NoThread(thread.clone())) }
+}
+
+#[async_trait]
+impl Records for PostgresRecords {
+    async fn insert_thread(&self, thread: ThreadRow) -> Result<(ThreadRow, bool), StoreError> {
+        let held = {
+            let text = encode(self.limits, &thread)?;
+            let call = Call::of("insert_thread").name(thread.id.as_str());
+            let call = call.optional_name(thread.graph.as_ref().map(NodeName::as_str));
+            let call = call.text(thread.status.as_str()).time(thread.created_ms).time(thread.updated_ms);
+            let call = call.time(thread.state_updated_ms);
+            let call = call.int(thread.expiry.map(|expiry| stored(expiry.at_ms))).text(text);
+            self.write(&call.argument(tags(&thread.metadata), Type::BYTEA_ARRAY)).await?
+        };
+        match scalar::<Option<&str>>(&held)? {
+            Some(text) => Ok((rows::thread(text)?, false)),
+            None => Ok((thread, true)),
+        }
+    }
+
+    async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
+        let sql = "SELECT t.text FROM @.server_thread t WHERE sha256(t.name) = sha256($1)";
+        self.one(&Call::query(sql).name(thread.as_str()), named_thread).await
+    }
+
+    async fn change_thread(
+        &self,
+        thread: &ThreadId,
+        change: ThreadChange,
+        now_ms: u64,
+    ) -> Result<Option<ThreadRow>, StoreError> {
+        let sql = format!(
+            "SELECT {THREAD}, EXISTS (SELECT 1 FROM @.server_run o WHERE o.thread = t.id AND {ACTIVE}) AS has_others,
+                NULL AS seen
+            FROM @.server_thread t WHERE sha256(t.name) = sha256($1)"
+        );
+        let read = Call::query(sql).name(thread.as_str());
+        let changed = self.decide(&read, |rows| {
+            let changes = Held::of(rows)?.map(|held| {
+                let mut changes = Changes::of(held);
+                changes.change(change.clone(), now_ms);
+                changes
+            });
+            Ok(((), changes))
+        });
+        Ok(changed.await?.1.map(Changes::into_row))
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<bool, StoreError> {
+        scalar(&self.write(&Call::of("delete_records").name(thread.as_str())).await?)
+    }
+
+    async fn threads(&self, query: &ThreadQuery) -> Result<Found<ThreadRow>, StoreError> {
+        self.find_threads(query).await
+    }
+
+    async fn create_run(&self, run: RunRow) -> Result<Admitted, StoreError> {
+        let sql = format!(
+            "SELECT {THREAD}, NOT $3 AND EXISTS (SELECT 1 FROM @.server_run o WHERE o.thread = t.id AND {ACTIVE})
+                AS has_others,
+                EXISTS (SELECT 1 FROM @.server_run n WHERE sha256(n.name) = sha256($2)) AS is_taken,
+                o.xmin::text AS seen, o.*
+            FROM @.server_thread t LEFT JOIN @.server_run o ON o.thread = t.id AND {ACTIVE} AND $3
+            WHERE sha256(t.name) = sha256($1) ORDER BY o.id"
+        );
+        // A run that waits changes no other one, and the queue of its thread may be long.
+        let changes_others = run.multitask != Multitask::Enqueue;
+        let read = Call::query(sql).name(run.thread.as_str()).name(&run.id);
+        let read = read.argument(changes_others, Type::BOOL);
+        let admitted = self.decide(&read, |rows| {
+            let held = Held::of(rows)?.ok_or_else(|| StoreError::NoThread(run.thread.clone()))?;
+            if rows.first().map_or(Ok(false), |row| get(row, "is_taken"))? {
+                return Ok((Admitted::Exists, None));
+            }
+            let active: Vec<RunRow> = held.runs.iter().map(|held| held.run.clone()).collect();
+            let decision = life::admit(&run, &active, run.created_ms);
+            if !matches!(decision.answer, Admitted::Stored { .. }) {
+                return Ok((decision.answer, None));
+            }
+            let changes = Changes::of(held).create(life::pending(run.clone()));
+            let (answer, changes) = changes.decided(decision, run.created_ms);
+            Ok((answer, Some(changes)))
+        });
+        Ok(admitted.await?.0)
+    }
+
+    async fn run(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
+        let sql = "SELECT r.* FROM @.server_run r WHERE sha256(r.name) = sha256($1)";
+        self.one(&Call::query(sql).name(id), rows::run).await
+    }
+
+    async fn runs(&self, query: &RunQuery) -> Result<Found<RunRow>, StoreError> {
+        self.find_runs(query).await
+    }
+
+    async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError> {
+        let call = Call::of("claim_run").graphs(&claim.graphs).name(&claim.owner);
+        let claimed = self.write(&call.time(claim.until_ms).time(now_ms)).await?;
+        claimed.first().map(rows::run).transpose()
+    }
+
+    async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
+        let call = Call::of("beat").name(run).int(i64::from(attempt)).time(until_ms);
+        let held = self.read(&call).await?;
+        if held.is_empty() {
+            return Ok(Beat::Lost);
+        }
+        let cancel = scalar::<Option<&str>>(&held)?;
+        let cancel = cancel.map(|name| named("server_run", name, CancelAction::from_name)).transpose()?;
+        Ok(cancel.map_or(Beat::Held, Beat::Cancel))
+    }
+
+    async fn finish_run(
+        &self,
+        run: &str,
+        attempt: u32,
+        ending: Ending,
+        last: Option<EventRow>,
+        now_ms: u64,
+    ) -> Result<bool, StoreError> {
+        check_events(self.limits, last.as_slice())?;
+        let read = held_run(run);
+        let finished = self.decide(&read, |rows| {
+            let Some(held) = Held::of(rows)? else { return Ok((false, None)) };
+            let decision =
+                life::finish(held.runs.first().map(|held| &held.run), attempt, ending.clone(), now_ms);
+            if !decision.answer {
+                return Ok((false, None));
+            }
+            let (answer, changes) = Changes::of(held).event(last.clone()).decided(decision, now_ms);
+            Ok((answer, Some(changes)))
+        });
+        Ok(finished.await?.0)
+    }
+
+    async fn cancel_run(
+        &self,
+        run: &str,
+        action: CancelAction,
+        now_ms: u64,
+    ) -> Result<Cancelled, StoreError> {
+        let read = held_run(run);
+        let cancelled = self.decide(&read, |rows| {
+            let Some(held) = Held::of(rows)? else { return Ok((Cancelled::Over, None)) };
+            let decision = life::cancel(held.runs.first().map(|held| &held.run), action, now_ms);
+            if decision.answer == Cancelled::Over {
+                return Ok((Cancelled::Over, None));
+            }
+            let (answer, changes) = Changes::of(held).decided(decision, now_ms);
+            Ok((answer, Some(changes)))
+        });
+        Ok(cancelled.await?.0)
+    }
+
+    async fn delete_run(&self, run: &str) -> Result<bool, StoreError> {
+        scalar(&self.write(&Call::of("delete_run").name(run)).await?)
+    }
+
+    async fn claim_call(
+        &self,
+        graphs: &[NodeName],
+        until_ms: u64,
+        now_ms: u64,
+    ) -> Result<Option<RunRow>, StoreError> {
+        let call = Call::of("claim_call").graphs(graphs).time(until_ms).time(now_ms);
+        self.write(&call).await?.first().map(rows::run).transpose()
+    }
+
+    async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError> {
+        let call = Call::of("finish_call").name(run).int(i64::from(call)).int(next_ms.map(stored));
+        Ok(!self.write(&call).await?.is_empty())
+    }
+
+    async fn put_assistant(&self, assistant: AssistantRow) -> Result<(AssistantRow, bool), StoreError> {
+        let held = {
+            let text = encode(self.limits, &assistant)?;
+            let call = Call::of("put_assistant").name(&assistant.id);
+            self.write(&call.int(i64::from(assistant.version)).text(text)).await?
+        };
+        let row = held.first().ok_or_else(|| StoreError::NoAssistant(assistant.id.clone()))?;
+        if get(row, "is_stored")? {
+            return Ok((assistant, true));
+        }
+        let current: Option<&str> = get(row, "held")?;
+        let current = current.ok_or(StoreError::NoAssistant(assistant.id))?;
+        Ok((decode("server_assistant", current)?, false))
+    }
+
+    async fn assistant(&self, id: &str) -> Result<Option<AssistantRow>, StoreError> {
+        let sql =
+            "SELECT a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) AND a.is_current";
+        self.one(&Call::query(sql).name(id), assistant).await
+    }
+
+    async fn assistants(&self, query: &AssistantQuery) -> Result<Found<AssistantRow>, StoreError> {
+        let sql = "SELECT a.text FROM @.server_assistant a WHERE a.is_current";
+        Ok(query.page(self.all(&Call::query(sql), assistant).await?))
+    }
+
+    async fn versions(&self, id: &str) -> Result<Vec<AssistantRow>, StoreError> {
+        let sql = "SELECT a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) \
+                   ORDER BY a.version DESC";
+        self.all(&Call::query(sql).name(id), assistant).await
+    }
+
+    async fn set_version(
+        &self,
+        id: &str,
+        version: u32,
+        now_ms: u64,
+    ) -> Result<Option<AssistantRow>, StoreError> {
+        let sql =
+            "SELECT a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) AND a.version = $2";
+        let attempts = self.database.attempts();
+        loop {
+            let found = self.read(&Call::query(sql).name(id).int(i64::from(version))).await?;
+            let Some(found) = found.first() else { return Ok(None) };
+            let row = AssistantRow { updated_ms: now_ms, ..assistant(found)? };
+            let call = Call::of("set_version").name(id).int(i64::from(version));
+            let call = call.text(get::<&str>(found, "text")?).text(encode(self.limits, &row)?);
+            if scalar(&self.write(&call).await?)? {
+                return Ok(Some(row));
+            }
+            attempts.at_once()?;
+        }
+    }
+
+    async fn delete_assistant(&self, id: &str) -> Result<bool, StoreError> {
+        scalar(&self.write(&Call::of("delete_assistant").name(id)).await?)
+    }
+
+    async fn put_cron(&self, cron: CronRow) -> Result<(), StoreError> {
+        let text = encode(self.limits, &cron)?;
+        let call = Call::of("put_cron").name(&cron.id);
+        let call = call.optional_name(cron.thread.as_ref().map(ThreadId::as_str));
+        let stored = self.read(&call.int(cron.next_ms.map(stored)).text(text)).await?;
+        cron.thread.as_ref().map_or(Ok(()), |thread| found(&stored, thread))
+    }
+
+    async fn cron(&self, id: &str) -> Result<Option<CronRow>, StoreError> {
+        let sql = "SELECT c.text, c.next FROM @.server_cron c WHERE sha256(c.name) = sha256($1)";
+        self.one(&Call::query(sql).name(id), rows::cron).await
+    }
+
+    async fn crons(&self, query: &CronQuery) -> Result<Found<CronRow>, StoreError> {
+        let sql = "SELECT c.text, c.next FROM @.server_cron c WHERE $1::bigint IS NULL OR c.next <= $1";
+        Ok(query.page(self.all(&Call::query(sql).int(query.due_ms.map(stored)), rows::cron).await?))
+    }
+
+    async fn advance_cron(&self, id: &str, due_ms: u64, next_ms: Option<u64>) -> Result<bool, StoreError> {
+        let call = Call::of("advance_cron").name(id).time(due_ms).int(next_ms.map(stored));
+        scalar(&self.write(&call).await?)
+    }
+
+    async fn delete_cron(&self, id: &str) -> Result<bool, StoreError> {
+        scalar(&self.write(&Call::of("delete_cron").name(id)).await?)
+    }
+
+    async fn reserve_events(&self, thread: &ThreadId, count: u64) -> Result<u64, StoreError> {
+        let first = self.read(&Call::of("reserve_events").name(thread.as_str()).time(count)).await?;
+        if first.is_empty() {
+            return Err(StoreError::NoThread(thread.clone()));
+        }
+        scalar(&first).map(rows::count)
+    }
+
+    async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError> {
+        let call = Call::of("release_events").name(thread.as_str()).time(next).time(reserved_to);
+        found(&self.read(&call).await?, thread)
+    }
+
+    async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
+        check_events(self.limits, &events)?;
+        let call = Call::of("append_events").int(i64::from(attempt));
+        let call = call.names(events.iter().map(|event| event.thread.as_str())).events(&events);
+        let stored = self.read(&call).await?;
+        let Some(row) = stored.first() else { return Ok(false) };
+        match get::<Option<&[u8]>>(row, "missing")? {
+            Some(name) => Err(StoreError::NoThread(String::from_utf8_lossy(name).into_owned().into())),
+            None => get(row, "is_stored"),
+        }
+    }
+
+    async fn events(
+        &self,
+        thread: &ThreadId,
+        run: Option<&str>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let sql = "SELECT e.seq, e.run, e.at, e.text FROM @.server_event e
+            WHERE e.thread = (SELECT t.id FROM @.server_thread t WHERE sha256(t.name) = sha256($1))
+                AND e.seq > $2 AND ($3::bytea IS NULL OR e.run = $3) ORDER BY e.seq LIMIT $4";
+        // The first number is 1.
+        let call = Call::query(sql).name(thread.as_str()).time(after.unwrap_or(0));
+        let call = call.optional_name(run).time(limit as u64);
+        self.all(&call, |row| rows::event(row, thread)).await
+    }
+
+    async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError> {
+        let call = Call::of("expire_events").name(thread.as_str()).name(run).time(at_ms);
+        found(&self.read(&call).await?, thread)
+    }
+
+    async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
+        let call = Call::of("sweep_records").time(now_ms).time(limit as u64);
+        self.all(&call, |row| rows::thread(scalar(std::slice::from_ref(row))?)).await
+    }
+}
