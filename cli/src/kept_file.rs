@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
+use superstep_checkpoint::portable::Export;
 use superstep_checkpoint::{
     CheckpointFile, CheckpointReader, Located, SqliteReader, Subgraph, ThreadList, ThreadSize,
 };
@@ -409,6 +410,10 @@ impl CheckpointReader for Kept {
     fn schemas(&self) -> Result<Vec<Schema>, StoreError> {
         let remember = |memory: &mut Memory, schemas| memory.schemas = Some(schemas);
         self.remembered(|memory| memory.schemas.clone(), remember, || self.read(SqliteReader::schemas))
+    }
+
+    fn export(&self, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
+        self.read(|reader| reader.export(thread))
     }
 
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {

@@ -1,16 +1,27 @@
-//! A call of a function of the schema.
+//! A call of a function of the schema, or a statement with arguments.
 
 use tokio_postgres::types::{ToSql, Type};
 
-/// The name of a function with its arguments.
+/// The name of a function, or a statement, with its arguments.
 pub(crate) struct Call<'c> {
-    pub(crate) function: &'static str,
+    what: What,
     arguments: Vec<(Box<dyn ToSql + Sync + Send + 'c>, Type)>,
+}
+
+enum What {
+    Function(&'static str),
+    /// `@` stands for the schema.
+    Statement(&'static str),
 }
 
 impl<'c> Call<'c> {
     pub(crate) fn of(function: &'static str) -> Self {
-        Self { function, arguments: Vec::new() }
+        Self { what: What::Function(function), arguments: Vec::new() }
+    }
+
+    /// Begins a statement in which `@` stands for the schema.
+    pub(crate) fn sql(statement: &'static str) -> Self {
+        Self { what: What::Statement(statement), arguments: Vec::new() }
     }
 
     pub(crate) fn argument(mut self, value: impl ToSql + Sync + Send + 'c, kind: Type) -> Self {
@@ -46,8 +57,14 @@ impl<'c> Call<'c> {
 
     /// Returns the statement for this schema, which is quoted.
     pub(crate) fn statement(&self, schema: &str) -> String {
-        let places: Vec<String> = (1..=self.arguments.len()).map(|place| format!("${place}")).collect();
-        format!("SELECT * FROM {schema}.{}({})", self.function, places.join(","))
+        match self.what {
+            What::Function(function) => {
+                let places: Vec<String> =
+                    (1..=self.arguments.len()).map(|place| format!("${place}")).collect();
+                format!("SELECT * FROM {schema}.{function}({})", places.join(","))
+            }
+            What::Statement(statement) => statement.replace('@', schema),
+        }
     }
 
     pub(crate) fn arguments(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {

@@ -57,6 +57,14 @@ pub(crate) enum PostgresError {
     Newer { schema: String, found: i32, supported: i32 },
     #[error("the schema {0} does not exist or has no checkpoints: open it once without `no_migrate`")]
     NotMigrated(String),
+    #[error(
+        "the database has no checkpoints in the schema {0}: name its schema with ?schema=NAME in the address"
+    )]
+    NoCheckpoints(String),
+    #[error(
+        "the schema {schema} has format {found}, which this program does not read: the oldest is {oldest}"
+    )]
+    Older { schema: String, found: i32, oldest: i32 },
     #[error("the schema {0} contains tables of another program: choose another schema")]
     Foreign(String),
     #[error("the answer of the database is not what was asked for: {0}")]

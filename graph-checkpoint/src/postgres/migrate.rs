@@ -103,6 +103,10 @@ async fn has_format(client: &Client, database: &Database, options: &PostgresOpti
         let newer = PostgresError::Newer { schema: options.schema.clone(), found, supported: FORMAT };
         return Err(Fault::Store(newer.into()));
     }
+    if found < FORMAT {
+        let older = PostgresError::Older { schema: options.schema.clone(), found, oldest: FORMAT };
+        return Err(Fault::Store(older.into()));
+    }
     Ok(true)
 }
 

@@ -10,18 +10,26 @@
 //! carries work over and a deletion take several. Statements are not prepared by name and nothing depends on the session, so
 //! a pooler in transaction mode may be in between.
 
+mod address;
+mod blocking;
 mod call;
 mod commit;
+mod contents;
 mod database;
 mod delete;
 mod error;
+mod export;
+mod import;
+mod inspect;
 mod migrate;
 mod options;
 mod parts;
+mod reader;
 mod saver;
 mod scan;
 mod session;
 mod work;
 
 pub use self::options::PostgresOptions;
+pub use self::reader::PostgresReader;
 pub use self::saver::PostgresSaver;

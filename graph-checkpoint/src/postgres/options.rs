@@ -1,13 +1,13 @@
 //! Options for opening a database.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::state::SizeLimits;
 use tokio_postgres::Config;
 
-use super::error::{PostgresError, with_causes};
+use super::address;
+use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
 
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
@@ -70,14 +70,28 @@ impl PostgresOptions {
     }
 
     /// Opens the database at `url`, such as `postgres://essays@localhost/essays`, and creates the schema if it does not
-    /// exist. If the address has no password, the environment variable `PGPASSWORD` is used.
+    /// exist. The parameter `schema` of a URL names the schema, like [`schema`](Self::schema). If the address has no
+    /// password, the environment variable `PGPASSWORD` is used.
     ///
     /// # Errors
     /// Returns [`StoreError::Io`] if the address is not valid, the database cannot be reached or refuses the user, the
     /// schema was written by a newer version or by another program, or the user may not create it.
     pub async fn open(self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
-        let invalid = |error: tokio_postgres::Error| PostgresError::Address(with_causes(&error));
-        let mut config = Config::from_str(url.as_ref()).map_err(invalid)?;
+        let (config, options) = self.at(url.as_ref())?;
+        PostgresSaver::open_with(config, options).await
+    }
+
+    /// Opens the database at `url` for reading, with one connection. Blocks, and creates nothing.
+    ///
+    /// # Errors
+    /// Returns the errors of [`open`](Self::open), and [`StoreError::Io`] if the schema has no checkpoints.
+    pub fn open_reader(self, url: impl AsRef<str>) -> Result<PostgresReader, StoreError> {
+        let (config, options) = self.at(url.as_ref())?;
+        PostgresReader::open_with(config, options.connections(1).no_migrate())
+    }
+
+    fn at(mut self, url: &str) -> Result<(Config, Self), StoreError> {
+        let (mut config, schema) = address::parse(url)?;
         if config.get_password().is_none()
             && let Ok(password) = std::env::var("PGPASSWORD")
         {
@@ -86,6 +100,7 @@ impl PostgresOptions {
         if config.get_application_name().is_none() {
             config.application_name("superstep");
         }
-        PostgresSaver::open_with(config, self).await
+        self.schema = schema.unwrap_or(self.schema);
+        Ok((config, self))
     }
 }

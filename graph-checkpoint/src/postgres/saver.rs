@@ -65,6 +65,10 @@ impl PostgresSaver {
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
         Ok(Self { session: Session::open(config, options).await? })
     }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
 }
 
 #[async_trait]

@@ -3,5 +3,6 @@
 
 mod cluster;
 mod conformance;
+mod reader;
 mod round_trips;
 mod server;
