@@ -20,6 +20,7 @@ mod delete;
 mod error;
 mod export;
 mod import;
+mod import_rows;
 mod inspect;
 mod migrate;
 mod options;
