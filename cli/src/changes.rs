@@ -82,6 +82,11 @@ impl Place {
         }
     }
 
+    /// Returns `true` for a database: to connect takes longer than to read.
+    pub(crate) fn stays_open(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
+
     pub(crate) fn stamp(&self) -> Result<Stamp, Failure> {
         match self {
             Self::File(file) => {

@@ -8,6 +8,10 @@ use superstep_core::run::AnyGraph;
 
 use super::failure::Failure;
 
+/// The time in which a verb tries again while a database restarts.
+#[cfg(feature = "postgres")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The file or the database that a verb reads.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -79,7 +83,8 @@ impl DatabaseUrl {
 
     #[cfg(feature = "postgres")]
     pub(crate) fn open(&self) -> Result<superstep_checkpoint::PostgresReader, Failure> {
-        Ok(superstep_checkpoint::PostgresReader::open(&self.0)?)
+        let options = superstep_checkpoint::PostgresSaver::options().busy_limit(PATIENCE);
+        Ok(options.open_reader(&self.0)?)
     }
 
     /// Opens the database for reading.
@@ -107,7 +112,8 @@ impl DatabaseUrl {
     /// Opens the database for writing, in the runtime of the caller.
     #[cfg(feature = "postgres")]
     pub(crate) async fn saver(&self) -> Result<superstep_checkpoint::PostgresSaver, Failure> {
-        Ok(superstep_checkpoint::PostgresSaver::options().connections(4).open(&self.0).await?)
+        let options = superstep_checkpoint::PostgresSaver::options().connections(4).busy_limit(PATIENCE);
+        Ok(options.open(&self.0).await?)
     }
 
     #[cfg(not(feature = "postgres"))]

@@ -30,6 +30,8 @@ pub(crate) struct KeptFile {
     /// The open file, while a verb reads it. Then it is closed, because the last program that writes to it cannot move
     /// its log into a file that is open elsewhere.
     reader: Mutex<Weak<Mutex<Reader>>>,
+    /// The connection to a database, which stays open.
+    connection: Mutex<Option<Arc<Mutex<Reader>>>>,
     memory: Mutex<Memory>,
     prices: Arc<Prices>,
 }
@@ -123,8 +125,8 @@ impl KeptFile {
         }
         let looked = Looked { is_fresh: stamp.is_fresh(now), stamp, version: FileVersion::default() };
         let looked = Mutex::new(looked);
-        let (reader, memory) = (Mutex::new(Weak::new()), Mutex::default());
-        Ok(Self { place, looked, reader, memory, prices: prices()? })
+        let (reader, connection, memory) = (Mutex::new(Weak::new()), Mutex::default(), Mutex::default());
+        Ok(Self { place, looked, reader, connection, memory, prices: prices()? })
     }
 
     /// Returns the file as it is now, open until the result is dropped.
@@ -165,6 +167,9 @@ impl KeptFile {
         }
         let reader = Arc::new(Mutex::new(self.place.reader()?));
         *kept = Arc::downgrade(&reader);
+        if self.place.stays_open() {
+            *lock(&self.connection) = Some(Arc::clone(&reader));
+        }
         Ok(reader)
     }
 

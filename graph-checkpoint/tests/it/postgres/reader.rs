@@ -286,6 +286,11 @@ fn a_reader_creates_nothing_and_says_what_is_missing() {
         );
         drop(PostgresSaver::options().schema("versions").open(cluster.url("superstep")).await.unwrap());
         assert!(open("versions").unwrap().threads().unwrap().is_empty());
+        sql("CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA versions TO guest; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA versions TO guest")
+        .await;
+        let guest = PostgresSaver::options().schema("versions").open_reader(cluster.url("guest")).unwrap();
+        assert!(guest.list_threads().unwrap().threads.is_empty() && guest.state().is_ok());
         sql("UPDATE versions.format SET version = 9").await;
         assert!(refused("versions").contains("has format 9"), "{}", refused("versions"));
         sql("UPDATE versions.format SET version = 0").await;
