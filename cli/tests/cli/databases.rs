@@ -277,7 +277,9 @@ async fn documents_of_a_database_are_those_of_a_file_and_follow_its_changes() {
     let before = watcher.version().unwrap();
     assert_eq!(watcher.version().unwrap(), before);
     let open = answer(&of_database, "interrupts");
-    [&*file.path, &*database].map(|place| fine(place, "delete FILE zig"));
+    for place in [&*file.path, &*database] {
+        fine(place, "delete FILE zig");
+    }
     assert_ne!(watcher.version().unwrap(), before);
     assert_ne!(answer(&of_database, "interrupts"), open);
     for line in ["log --graph rust", "interrupts", "show rust"] {

@@ -129,7 +129,7 @@ impl Document {
         threads.sort_by_key(|thread| (&thread.name, thread.head));
         let checkpoints = self.checkpoints.iter().map(|part| {
             let mut work: Vec<_> = part.work.iter().map(|work| (name(work.thread), work.carried())).collect();
-            work.sort_by(|(one, _), (other, _)| one.cmp(other));
+            work.sort_by_key(|(name, _)| *name);
             (part.checkpoint.id, (name(part.thread), &part.checkpoint, &part.emitted, work))
         });
         let checkpoints: BTreeMap<CheckpointId, _> = checkpoints.collect();

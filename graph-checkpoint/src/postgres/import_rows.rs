@@ -100,8 +100,19 @@ struct Batch {
     versions: Vec<String>,
     version_fields: Vec<Option<String>>,
     manifests: Vec<String>,
-    changed: (Vec<i64>, Vec<i32>, Vec<i32>, Vec<Option<i64>>, Vec<Option<i32>>, Vec<String>),
+    changes: Changes,
     emitted: (Vec<i64>, Vec<i64>, Vec<String>),
+}
+
+/// Rows of `change`, by column.
+#[derive(Default)]
+struct Changes {
+    checkpoints: Vec<i64>,
+    fields: Vec<i32>,
+    places: Vec<i32>,
+    prevs: Vec<Option<i64>>,
+    prev_fields: Vec<Option<i32>>,
+    texts: Vec<String>,
 }
 
 impl Importing<'_> {
@@ -162,7 +173,7 @@ impl Importing<'_> {
                 batch.emitted.1.push(i64::from(*task));
                 batch.emitted.2.push(text);
             }
-            if batch.bytes > BYTES || batch.seqs.len() + batch.changed.0.len() > ROWS {
+            if batch.bytes > BYTES || batch.seqs.len() + batch.changes.texts.len() > ROWS {
                 self.write_batch(std::mem::take(&mut batch)).await?;
             }
         }
@@ -185,7 +196,7 @@ impl Importing<'_> {
         if self.on(call.argument(batch.manifests, Type::TEXT_ARRAY)).await?.len() != count {
             return Err(Fault::Store(PostgresError::Answer("a description is missing".into()).into()));
         }
-        let (checkpoints, fields, places, prevs, prev_fields, texts) = batch.changed;
+        let Changes { checkpoints, fields, places, prevs, prev_fields, texts } = batch.changes;
         let call = Call::sql(INSERT_CHANGES);
         let call = call.argument(checkpoints, Type::INT8_ARRAY).argument(fields, Type::INT4_ARRAY);
         let call = call.argument(places, Type::INT4_ARRAY).argument(prevs, Type::INT8_ARRAY);
@@ -324,12 +335,12 @@ impl Batch {
             let number = i32::from(change.field.0);
             fields[field] = Some((at.seq, number));
             self.bytes += text.len();
-            self.changed.0.push(at.seq);
-            self.changed.1.push(number);
-            self.changed.2.push(place);
-            self.changed.3.push(prev.map(|(seq, _)| seq));
-            self.changed.4.push(prev.map(|(_, field)| field));
-            self.changed.5.push(text);
+            self.changes.checkpoints.push(at.seq);
+            self.changes.fields.push(number);
+            self.changes.places.push(place);
+            self.changes.prevs.push(prev.map(|(seq, _)| seq));
+            self.changes.prev_fields.push(prev.map(|(_, field)| field));
+            self.changes.texts.push(text);
         }
         let is_moved = |(place, version): (i32, &Option<Version>)| version.is_some_and(|(_, of)| of != place);
         let is_moved = (0..).zip(&fields).any(is_moved);

@@ -104,13 +104,7 @@ fn compare(file: &dyn CheckpointReader, database: &dyn CheckpointReader) {
     for unfinished in [false, true] {
         let scan = |after: Option<&str>, limit| {
             let after = after.map(ThreadId::from);
-            Scan::Threads(ThreadScan {
-                graph: Some(GRAPH.into()),
-                unfinished,
-                after,
-                limit,
-                ..ThreadScan::default()
-            })
+            Scan::Threads(ThreadScan { graph: Some(GRAPH.into()), unfinished, after, limit })
         };
         same(file, database, |reader| reader.scan(&scan(None, Some(2))));
         same(file, database, |reader| reader.scan(&scan(Some("t"), None)));
