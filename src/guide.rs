@@ -19,6 +19,7 @@ macro_rules! page {
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
             "[checkpoints.md#the-files-beside-the-file]: crate::guide::checkpoints#the-files-beside-the-file\n",
             "[cli.md]: crate::guide::cli\n",
+            "[cli.md#how-do-i-look-into-a-database]: crate::guide::cli#how-do-i-look-into-a-database\n",
             "[debugging.md]: crate::guide::debugging\n",
             "[dashboards/agents.json]: https://github.com/superstep-rs/superstep/blob/main/docs/dashboards/agents.json\n",
             "[dynamic-graphs.md]: crate::guide::dynamic_graphs\n",

@@ -226,7 +226,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::portable;
 
     #[cfg(feature = "postgres")]
-    pub use superstep_checkpoint::{PostgresOptions, PostgresSaver};
+    pub use superstep_checkpoint::{PostgresOptions, PostgresReader, PostgresSaver};
 
     #[cfg(feature = "conformance")]
     pub use superstep_conformance as conformance;

@@ -8,7 +8,7 @@ use superstep_core::run::{Ambient, System};
 use superstep_core::state::LoggedWrite;
 
 use super::failure::Failure;
-use super::file::{WritableFile, wait};
+use super::file::WritableFile;
 use super::source::{CheckpointRef, Source};
 use super::topology::StoredGraph;
 
@@ -59,7 +59,7 @@ impl Destination {
             emitted: Vec::new(),
             is_last: true,
         };
-        match wait(superstep_core::checkpoint::Checkpointer::commit(&target.saver, commit))? {
+        match target.wait(target.saver().commit(commit))? {
             Committed::New | Committed::Already => Ok(()),
             Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
                 Err(Failure::overtaken(format!(

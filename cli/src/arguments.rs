@@ -11,8 +11,8 @@ use super::screen::{Answer, Exit, Look, escape_json};
 #[cfg(feature = "encryption")]
 use super::verbs::Rekey;
 use super::verbs::{
-    Backup, Bisect, Blame, Calls, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
-    Interrupts, Log, Migrate, Name, Release, Show, Test, Threads, Vacuum, Verify, Why,
+    Backup, Bisect, Blame, Calls, Compare, Copy, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep,
+    Import, Interrupts, Log, Migrate, Name, Release, Show, Test, Threads, Vacuum, Verify, Why,
 };
 
 /// Look into checkpoint files: what happened, when, which node wrote it, and why
@@ -81,8 +81,9 @@ const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, states differ, or the data is damaged; \
 2 the command could not run: wrong usage, or an unreadable file.
 
-FILE may be in use by a program. `name`, `fork`, `edit`, `import`, `delete`, `release`, `migrate`, \
-`gc`, `vacuum` and `rekey` write to it; every other verb only reads.";
+FILE may be in use by a program. `name`, `fork`, `edit`, `import`, `copy`, `delete`, `release`, `migrate`, \
+`gc`, `vacuum` and `rekey` write to it; every other verb only reads. Instead of a file it may be a Postgres \
+database: postgres://USER@HOST/DATABASE?schema=NAME.";
 
 /// The verbs that do not need the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -105,6 +106,7 @@ pub(super) enum Verb {
     Test(Test),
     Export(Export),
     Import(Import),
+    Copy(Copy),
     Delete(Delete),
     Release(Release),
     Verify(Verify),
@@ -141,6 +143,7 @@ macro_rules! each_verb {
             Verb::Test($name) => $with,
             Verb::Export($name) => $with,
             Verb::Import($name) => $with,
+            Verb::Copy($name) => $with,
             Verb::Delete($name) => $with,
             Verb::Release($name) => $with,
             Verb::Verify($name) => $with,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Command, CommandFactory, FromArgMatches};
-use superstep_checkpoint::CheckpointFile;
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::run::AnyGraph;
 
 use super::arguments::{Arguments, Asked};
+use super::database::CheckpointSource;
 use super::debug;
 use super::failure::{Failure, Kind};
 use super::file::{FileArgument, NamedFile};
@@ -27,14 +27,14 @@ pub struct Documents {
     command: Mutex<Command>,
 }
 
-/// Notices changes of a file.
+/// Notices changes of a file or a database.
 pub struct FileWatcher(KeptFile);
 
 impl FileWatcher {
-    /// Returns the version of the file, without opening it.
+    /// Returns the version of the file, without opening it, or of the database, with one short statement.
     ///
     /// # Errors
-    /// Fails if the file was deleted.
+    /// Fails if the file was deleted, or the database cannot be reached.
     pub fn version(&self) -> Result<FileVersion, Refusal> {
         Ok(self.0.version()?)
     }
@@ -70,13 +70,18 @@ pub enum RefusalKind {
 }
 
 impl Documents {
-    /// Opens a file for reading.
+    /// Opens a file or a database for reading.
     ///
     /// # Errors
-    /// Fails if the file does not exist, is not a checkpoint file of a known format, or is encrypted with other keys.
-    pub fn open(file: CheckpointFile) -> Result<Self, Refusal> {
-        let path = file.path().to_owned();
-        let kept = Arc::new(KeptFile::open(file)?);
+    /// Fails if the file does not exist, is not a checkpoint file of a known format, or is encrypted with other keys, and if
+    /// the database cannot be read.
+    pub fn open(source: impl Into<CheckpointSource>) -> Result<Self, Refusal> {
+        let source = source.into();
+        let path = match &source {
+            CheckpointSource::File(file) => file.path().to_owned(),
+            CheckpointSource::Database(url) => url.shown().into(),
+        };
+        let kept = Arc::new(KeptFile::open(source)?);
         let named = Arc::clone(&kept);
         let command = Arguments::command().mut_subcommands(move |verb| {
             let named = Arc::clone(&named);
@@ -96,7 +101,7 @@ impl Documents {
         Self::open(debug::file_of(graphs)?)
     }
 
-    /// Returns the path of the file.
+    /// Returns the path of the file, or the address of the database without its password.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -115,7 +120,7 @@ impl Documents {
     /// # Errors
     /// Fails like [`open`](Self::open).
     pub fn watcher(&self) -> Result<FileWatcher, Refusal> {
-        Ok(FileWatcher(KeptFile::open(self.file.checkpoint_file())?))
+        Ok(FileWatcher(KeptFile::open(self.file.source())?))
     }
 
     /// Returns the names of the graphs whose threads are in the file.

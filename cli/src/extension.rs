@@ -9,8 +9,8 @@ use superstep_core::checkpoint::StoreError;
 use super::failure::Failure;
 use super::screen::{Exit, Screen};
 
-/// A verb that is added to a command line. `On` is a [`CheckpointFile`](superstep_checkpoint::CheckpointFile) with its
-/// keys for [the program `superstep`](crate::main), and a list of the
+/// A verb that is added to a command line. `On` is a [`CheckpointSource`](crate::CheckpointSource) for
+/// [the program `superstep`](crate::main), and a list of the
 /// [graphs](superstep_core::run::AnyGraph) for [a debugger](crate::Debugger::with).
 ///
 /// Help and completions list it with the other verbs.

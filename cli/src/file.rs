@@ -1,4 +1,4 @@
-//! The file that a verb works on, and its keys.
+//! The file that a verb works on, and its keys; or the database.
 
 #[cfg(feature = "encryption")]
 use std::ffi::OsString;
@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use superstep_checkpoint::portable::ImportTarget;
 use superstep_checkpoint::{CheckpointFile, CheckpointReader, SqliteReader, SqliteSaver};
 #[cfg(feature = "encryption")]
 use superstep_checkpoint::{KeyError, KeyRing};
-use superstep_core::checkpoint::{KeyProblem, StoreError};
-use tokio::runtime::Builder;
+use superstep_core::checkpoint::{Checkpointer, KeyProblem, StoreError};
+use tokio::runtime::{Builder, Runtime};
 
+use super::database::{CheckpointSource, DatabaseUrl};
 use super::failure::Failure;
 use super::kept_file::{Kept, KeptFile};
 
@@ -25,7 +27,7 @@ const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
 /// A checkpoint file.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FileArgument {
-    /// The checkpoint file
+    /// The checkpoint file, or the URL of a database: postgres://USER@HOST/DATABASE
     #[arg(value_parser = NamedFile::parser(Vec::new()), value_hint = clap::ValueHint::FilePath)]
     file: NamedFile,
     /// The key file of an encrypted file; defaults to the one that the variable SUPERSTEP_KEY_FILE names
@@ -34,10 +36,12 @@ pub(crate) struct FileArgument {
     key_file: Option<PathBuf>,
 }
 
-/// A file by its path, with the saver of the calling program if that has the file open.
+/// A file by its path, with the saver of the calling program if that has the file open; or a database.
 #[derive(Clone)]
 pub(crate) struct NamedFile {
+    /// The path as it is printed: that of a database has no password.
     path: PathBuf,
+    database: Option<DatabaseUrl>,
     own: Option<SqliteSaver>,
     /// The file, if several verbs read it.
     kept: Option<Arc<KeptFile>>,
@@ -48,13 +52,20 @@ impl NamedFile {
     pub(crate) fn parser(own: Vec<SqliteSaver>) -> impl TypedValueParser<Value = Self> {
         PathBufValueParser::new().map(move |path| {
             let own = own.iter().find(|own| own.path().is_some_and(|own| is_same(own, &path))).cloned();
-            Self { path, own, kept: None }
+            Self { own, ..Self::at(path) }
         })
+    }
+
+    fn at(path: PathBuf) -> Self {
+        match DatabaseUrl::of(&path) {
+            Some(url) => Self { path: url.shown().into(), database: Some(url), own: None, kept: None },
+            None => Self { path, database: None, own: None, kept: None },
+        }
     }
 
     /// Returns a parser of the path of a file that several verbs read.
     pub(crate) fn kept(file: Arc<KeptFile>) -> impl TypedValueParser<Value = Self> {
-        PathBufValueParser::new().map(move |path| Self { path, own: None, kept: Some(Arc::clone(&file)) })
+        PathBufValueParser::new().map(move |path| Self { kept: Some(Arc::clone(&file)), ..Self::at(path) })
     }
 }
 
@@ -73,20 +84,55 @@ impl FileArgument {
     /// Creates the argument for a file that several verbs read.
     pub(crate) fn kept_open(path: &Path, file: Arc<KeptFile>) -> Self {
         Self {
-            file: NamedFile { path: path.to_owned(), own: None, kept: Some(file) },
+            file: NamedFile { kept: Some(file), ..NamedFile::at(path.to_owned()) },
             #[cfg(feature = "encryption")]
             key_file: None,
         }
     }
 
-    /// Returns the file with its keys. The keys of the environment are used only if the file is encrypted.
+    /// Creates the argument for another file, with the key file of its own.
+    pub(crate) fn another(file: NamedFile, key_file: Option<PathBuf>) -> Self {
+        #[cfg(not(feature = "encryption"))]
+        drop(key_file);
+        Self {
+            file,
+            #[cfg(feature = "encryption")]
+            key_file,
+        }
+    }
+
+    /// Returns the file with its keys. The keys of the environment are used only if the file is encrypted. Fails for a
+    /// database.
     pub(crate) fn keyed(&self) -> Result<CheckpointFile, Failure> {
+        self.check_no_database("this verb needs a file")?;
         self.keyed_as(|| self.is_encrypted())
     }
 
     /// Returns the same for a file that is to be encrypted.
     pub(crate) fn keyed_to_encrypt(&self) -> Result<CheckpointFile, Failure> {
+        self.check_no_database("only files are encrypted")?;
         self.keyed_as(|| true)
+    }
+
+    /// Returns the file with its keys, or the database.
+    pub(crate) fn source(&self) -> Result<CheckpointSource, Failure> {
+        match self.database() {
+            Some(url) => Ok(CheckpointSource::Database(url.clone())),
+            None => Ok(CheckpointSource::File(self.keyed()?)),
+        }
+    }
+
+    /// Fails for a database, with the reason, or with what to use instead.
+    pub(crate) fn check_no_database(&self, instead: &str) -> Result<(), Failure> {
+        match self.database() {
+            Some(url) => Err(Failure::unusable(format!("{} is a database: {instead}", url.shown()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the address, if this is a database.
+    pub(crate) fn database(&self) -> Option<&DatabaseUrl> {
+        self.file.database.as_ref()
     }
 
     /// Returns the program's own file, or else the file without keys. Fails if keys from the environment are needed.
@@ -127,6 +173,14 @@ impl FileArgument {
 
     /// Opens the file for reading; through the saver of the calling program, if that has the file open.
     pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader>, Failure> {
+        if let Some(database) = self.database() {
+            if self.names_keys() {
+                let text =
+                    format!("{} is a database and has no keys: leave out the key file", database.shown());
+                return Err(Failure::unusable(text));
+            }
+            return Ok(database.reader()?);
+        }
         match &self.file.own {
             Some(saver) if !self.names_keys() => Ok(saver.reader()),
             _ => Ok(Box::new(SqliteReader::open(self.keyed()?)?)),
@@ -147,7 +201,7 @@ impl FileArgument {
     /// several verbs read.
     fn own_file(&self) -> Option<CheckpointFile> {
         match &self.file.kept {
-            Some(kept) => Some(kept.checkpoint_file()),
+            Some(kept) => kept.checkpoint_file(),
             None => self.file.own.as_ref()?.checkpoint_file(),
         }
     }
@@ -184,45 +238,109 @@ impl Deref for FileArgument {
     }
 }
 
-/// A file of the current format, open for writing. A program may write to it at the same time.
-#[derive(Debug)]
+/// A file of the current format, or a database, open for writing. A program may write to it at the same time.
 pub(super) struct WritableFile {
-    pub(super) saver: SqliteSaver,
+    saver: Saver,
+    /// The runtime with the connections to a database.
+    runtime: Option<Runtime>,
+}
+
+enum Saver {
+    File(SqliteSaver),
+    #[cfg(feature = "postgres")]
+    Database(superstep_checkpoint::PostgresSaver),
 }
 
 impl WritableFile {
     /// Opens an existing file. No file is created, and an older format is not upgraded.
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
+        if let Some(database) = file.database() {
+            return Self::of(database);
+        }
+        Ok(Self { saver: Saver::File(Self::saver_of(file)?), runtime: None })
+    }
+
+    /// Opens an existing file, and returns its saver.
+    pub(super) fn saver_of(file: &FileArgument) -> Result<SqliteSaver, Failure> {
         let keyed = file.keyed()?;
         match SqliteReader::open(keyed.clone())?.format() {
-            SqliteReader::FORMAT => Self::at(keyed),
+            SqliteReader::FORMAT => Ok(runs(SqliteSaver::open(keyed))??),
             older => Err(Failure::older_format(file, older, SqliteReader::FORMAT)),
         }
     }
 
     /// Opens an existing file, or creates one, encrypted if there are keys for it. Returns `true` if it was created.
     pub(super) fn open_or_create(file: &FileArgument) -> Result<(Self, bool), Failure> {
+        if let Some(database) = file.database() {
+            let is_there = database.reader().is_ok();
+            return Ok((Self::of(database)?, !is_there));
+        }
         match file.exists() {
             true => Ok((Self::open(file)?, false)),
-            false => Ok((Self::at(file.keyed_to_encrypt()?)?, true)),
+            false => {
+                let saver = runs(SqliteSaver::open(file.keyed_to_encrypt()?))??;
+                Ok((Self { saver: Saver::File(saver), runtime: None }, true))
+            }
         }
     }
 
-    fn at(file: CheckpointFile) -> Result<Self, Failure> {
-        Ok(Self { saver: wait(SqliteSaver::open(file))? })
+    #[cfg(feature = "postgres")]
+    fn of(database: &DatabaseUrl) -> Result<Self, Failure> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::of)?;
+        let saver = on_own_thread(|| runtime.block_on(database.saver()))?;
+        Ok(Self { saver: Saver::Database(saver), runtime: Some(runtime) })
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn of(database: &DatabaseUrl) -> Result<Self, Failure> {
+        Err(database.unsupported())
+    }
+
+    pub(super) fn saver(&self) -> &dyn Checkpointer {
+        match &self.saver {
+            Saver::File(saver) => saver,
+            #[cfg(feature = "postgres")]
+            Saver::Database(saver) => saver,
+        }
+    }
+
+    pub(super) fn import_target(&self) -> &dyn ImportTarget {
+        match &self.saver {
+            Saver::File(saver) => saver,
+            #[cfg(feature = "postgres")]
+            Saver::Database(saver) => saver,
+        }
+    }
+
+    /// Waits for an operation of the saver.
+    pub(super) fn wait<T: Send>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        match &self.runtime {
+            Some(runtime) => on_own_thread(|| runtime.block_on(work)),
+            None => runs(work).unwrap_or_else(|failure| Err(StoreError::Io(failure.text.into()))),
+        }
     }
 }
 
-/// Waits for an operation of a saver.
-pub(super) fn wait<T: Send>(work: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, Failure> {
-    Ok(runs(work)??)
+impl Drop for WritableFile {
+    fn drop(&mut self) {
+        // To wait for its end would panic inside another runtime.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Waits on a separate thread: a verb may be called inside a runtime, which must not be blocked.
-pub(super) fn runs<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, Failure> {
-    let run = || {
+fn runs<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, Failure> {
+    on_own_thread(|| {
         let runtime = Builder::new_current_thread().build().map_err(Failure::of)?;
         Ok(runtime.block_on(work))
-    };
-    thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

@@ -1,11 +1,10 @@
-//! A file that several verbs read, with what was read of it since its last change.
+//! A file or a database that several verbs read, with what was read of it since its last change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::Metadata;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
+use superstep_checkpoint::portable::Export;
 use superstep_checkpoint::{
     CheckpointFile, CheckpointReader, Located, SqliteReader, Subgraph, ThreadList, ThreadSize,
 };
@@ -15,6 +14,8 @@ use superstep_core::state::{Json, Schema};
 use superstep_inspect::{Row, lanes};
 use superstep_nodes::model::Prices;
 
+use super::changes::{Place, Reader, Stamp};
+use super::database::CheckpointSource;
 use super::failure::Failure;
 use super::price_table::prices;
 use super::thread_usage::Known;
@@ -22,16 +23,15 @@ use super::thread_usage::Known;
 /// The number of trees that are remembered.
 const TREES: usize = 4;
 
-/// The longest time in which two changes of a file can have the same time stamp.
-const TICK: Duration = Duration::from_millis(20);
-
-/// A file that several verbs read.
+/// A file or a database that several verbs read.
 pub(crate) struct KeptFile {
-    file: CheckpointFile,
+    place: Place,
     looked: Mutex<Looked>,
     /// The open file, while a verb reads it. Then it is closed, because the last program that writes to it cannot move
     /// its log into a file that is open elsewhere.
-    reader: Mutex<Weak<Mutex<SqliteReader>>>,
+    reader: Mutex<Weak<Mutex<Reader>>>,
+    /// The connection to a database, which stays open.
+    connection: Mutex<Option<Arc<Mutex<Reader>>>>,
     memory: Mutex<Memory>,
     prices: Arc<Prices>,
 }
@@ -52,31 +52,6 @@ pub struct FileVersion {
     pub number: u64,
     /// The number of times that another file was put in its place.
     pub replaced: u64,
-}
-
-/// Distinguishes a file from another one, and from itself after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    identity: Identity,
-    file: Written,
-    /// The write-ahead log, while a program has the file open.
-    log: Option<Written>,
-}
-
-/// Distinguishes a file from another one that was put in its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    #[cfg(unix)]
-    inode: (u64, u64),
-    #[cfg(not(unix))]
-    created: Option<SystemTime>,
-}
-
-/// The length of a file, and the time of the last change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Written {
-    length: u64,
-    at: Option<SystemTime>,
 }
 
 /// What was read of the file in one version. Trees, secrets and usages are read on in the next one.
@@ -141,14 +116,17 @@ impl Tree {
 }
 
 impl KeptFile {
-    /// Opens a file for reading, to find out if that is possible.
-    pub(crate) fn open(file: CheckpointFile) -> Result<Self, Failure> {
-        let (now, stamp) = (SystemTime::now(), Stamp::of(file.path()));
-        drop(SqliteReader::open(file.clone())?);
-        let stamp = stamp.ok_or_else(|| gone(file.path()))?;
-        let looked = Looked { stamp, is_fresh: stamp.is_fresh(now), version: FileVersion::default() };
+    /// Opens a file or a database for reading, to find out if that is possible.
+    pub(crate) fn open(source: CheckpointSource) -> Result<Self, Failure> {
+        let (now, place) = (SystemTime::now(), Place::open(source)?);
+        let stamp = place.stamp()?;
+        if let Place::File(file) = &place {
+            drop(SqliteReader::open(file.clone())?);
+        }
+        let looked = Looked { is_fresh: stamp.is_fresh(now), stamp, version: FileVersion::default() };
         let looked = Mutex::new(looked);
-        Ok(Self { file, looked, reader: Mutex::default(), memory: Mutex::default(), prices: prices()? })
+        let (reader, connection, memory) = (Mutex::new(Weak::new()), Mutex::default(), Mutex::default());
+        Ok(Self { place, looked, reader, connection, memory, prices: prices()? })
     }
 
     /// Returns the file as it is now, open until the result is dropped.
@@ -167,8 +145,8 @@ impl KeptFile {
     pub(crate) fn version(&self) -> Result<FileVersion, Failure> {
         let mut looked = lock(&self.looked);
         let now = SystemTime::now();
-        let stamp = Stamp::of(self.file.path()).ok_or_else(|| gone(self.file.path()))?;
-        if stamp.identity != looked.stamp.identity {
+        let stamp = self.place.stamp()?;
+        if !stamp.is_of_same_file(&looked.stamp) {
             looked.version.number += 1;
             looked.version.replaced += 1;
             *lock(&self.reader) = Weak::new();
@@ -182,70 +160,44 @@ impl KeptFile {
     }
 
     /// Returns the open file, for as long as a verb needs it.
-    fn reader(&self) -> Result<Arc<Mutex<SqliteReader>>, Failure> {
+    fn reader(&self) -> Result<Arc<Mutex<Reader>>, Failure> {
         let mut kept = lock(&self.reader);
         if let Some(reader) = kept.upgrade() {
             return Ok(reader);
         }
-        let reader = Arc::new(Mutex::new(SqliteReader::open(self.file.clone())?));
+        let reader = Arc::new(Mutex::new(self.place.reader()?));
         *kept = Arc::downgrade(&reader);
+        if self.place.stays_open() {
+            *lock(&self.connection) = Some(Arc::clone(&reader));
+        }
         Ok(reader)
     }
 
-    /// Returns the format of the file.
+    /// Returns the format of the file, or of the tables.
     pub(crate) fn format(&self) -> Result<u32, Failure> {
-        Ok(lock(&*self.reader()?).format())
+        match &self.place {
+            Place::File(file) => Ok(SqliteReader::open(file.clone())?.format()),
+            #[cfg(feature = "postgres")]
+            Place::Database(..) => Ok(superstep_checkpoint::PostgresReader::FORMAT),
+        }
     }
 
-    /// Returns the file, with its keys.
-    pub(crate) fn checkpoint_file(&self) -> CheckpointFile {
-        self.file.clone()
-    }
-}
-
-/// The error of a file that was deleted while it was open.
-fn gone(path: &Path) -> Failure {
-    Failure::nothing(format!(
-        "{} was deleted or moved away while it was open: put it back, or open another file",
-        path.display()
-    ))
-}
-
-impl Stamp {
-    /// Returns the stamp of a file, without opening it: closing it would release the locks on it of a saver in this
-    /// process.
-    fn of(path: &Path) -> Option<Self> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let log = Path::new(&log).metadata().ok().map(|log| Written::of(&log));
-        let file = path.metadata().ok()?;
-        Some(Self { identity: Identity::of(&file), file: Written::of(&file), log })
+    /// Returns the file, with its keys; `None` for a database.
+    pub(crate) fn checkpoint_file(&self) -> Option<CheckpointFile> {
+        match &self.place {
+            Place::File(file) => Some(file.clone()),
+            #[cfg(feature = "postgres")]
+            Place::Database(..) => None,
+        }
     }
 
-    /// Returns `true` if the file was changed so shortly before this time that the next change can have the same stamp.
-    fn is_fresh(&self, now: SystemTime) -> bool {
-        let written = [Some(self.file), self.log].into_iter().flatten().filter_map(|written| written.at);
-        // A time in the future is that of another clock.
-        written.max().and_then(|at| now.duration_since(at).ok()).is_some_and(|since| since < TICK)
-    }
-}
-
-impl Identity {
-    #[cfg(unix)]
-    fn of(file: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        Self { inode: (file.dev(), file.ino()) }
-    }
-
-    #[cfg(not(unix))]
-    fn of(file: &Metadata) -> Self {
-        Self { created: file.created().ok() }
-    }
-}
-
-impl Written {
-    fn of(file: &Metadata) -> Self {
-        Self { length: file.len(), at: file.modified().ok() }
+    /// Returns the file or the database.
+    pub(crate) fn source(&self) -> CheckpointSource {
+        match &self.place {
+            Place::File(file) => CheckpointSource::File(file.clone()),
+            #[cfg(feature = "postgres")]
+            Place::Database(url, _) => CheckpointSource::Database(url.clone()),
+        }
     }
 }
 
@@ -254,7 +206,7 @@ impl Written {
 pub(crate) struct Kept {
     file: Arc<KeptFile>,
     version: u64,
-    reader: Arc<Mutex<SqliteReader>>,
+    reader: Arc<Mutex<Reader>>,
 }
 
 impl Kept {
@@ -263,8 +215,11 @@ impl Kept {
         Arc::clone(&self.file.prices)
     }
 
-    fn read<T>(&self, read: impl FnOnce(&SqliteReader) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        read(&lock(&self.reader))
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&dyn CheckpointReader) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        read(&**lock(&self.reader))
     }
 
     /// Returns what was read before in this version, or reads it.
@@ -363,14 +318,14 @@ impl CheckpointReader for Kept {
     }
 
     fn scan(&self, scan: &Scan) -> Result<Page, StoreError> {
-        self.read(|reader| CheckpointReader::scan(reader, scan))
+        self.read(|reader| reader.scan(scan))
     }
 
     fn list_threads(&self) -> Result<ThreadList, StoreError> {
         if let Some(threads) = self.memory().and_then(|memory| memory.threads.clone()) {
             return Ok(ThreadList::new(threads, Vec::new()));
         }
-        let list = self.read(SqliteReader::list_threads)?;
+        let list = self.read(|reader| reader.list_threads())?;
         if list.damaged.is_empty()
             && let Some(mut memory) = self.memory()
         {
@@ -381,7 +336,7 @@ impl CheckpointReader for Kept {
 
     fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
         let remember = |memory: &mut Memory, sizes| memory.sizes = Some(sizes);
-        self.remembered(|memory| memory.sizes.clone(), remember, || self.read(SqliteReader::sizes))
+        self.remembered(|memory| memory.sizes.clone(), remember, || self.read(|reader| reader.sizes()))
     }
 
     fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError> {
@@ -394,7 +349,7 @@ impl CheckpointReader for Kept {
 
     fn first_checkpoints(&self) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError> {
         let remember = |memory: &mut Memory, firsts| memory.firsts = Some(firsts);
-        let read = || self.read(SqliteReader::first_checkpoints);
+        let read = || self.read(|reader| reader.first_checkpoints());
         self.remembered(|memory| memory.firsts.clone(), remember, read)
     }
 
@@ -408,7 +363,11 @@ impl CheckpointReader for Kept {
 
     fn schemas(&self) -> Result<Vec<Schema>, StoreError> {
         let remember = |memory: &mut Memory, schemas| memory.schemas = Some(schemas);
-        self.remembered(|memory| memory.schemas.clone(), remember, || self.read(SqliteReader::schemas))
+        self.remembered(|memory| memory.schemas.clone(), remember, || self.read(|reader| reader.schemas()))
+    }
+
+    fn export(&self, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
+        self.read(|reader| reader.export(thread))
     }
 
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {

@@ -21,6 +21,8 @@ mod agent;
 mod amend;
 mod arguments;
 mod assignment;
+mod changes;
+mod database;
 mod debug;
 mod documents;
 mod excerpt;
@@ -56,6 +58,7 @@ mod verbs;
 
 pub use async_trait::async_trait;
 pub use clap;
+pub use database::{CheckpointSource, DatabaseUrl};
 pub use debug::{Debugger, debugger};
 pub use documents::{Documents, FileWatcher, Refusal, RefusalKind};
 pub use extension::Extension;

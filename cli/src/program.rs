@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
-use superstep_checkpoint::CheckpointFile;
 use superstep_core::nonprinting::escape_nonprinting;
 
 use super::arguments::{Arguments, Asked, Colors, Output};
+use super::database::CheckpointSource;
 use super::extension::Extension;
 use super::failure::Failure;
 use super::file::FileArgument;
@@ -16,7 +16,7 @@ use super::screen::{Exit, Look, Screen};
 
 /// Runs the program `superstep`, with these verbs added, with the arguments and the terminal of the process.
 #[must_use]
-pub fn main(added: &[&dyn Extension<CheckpointFile>]) -> ExitCode {
+pub fn main(added: &[&dyn Extension<CheckpointSource>]) -> ExitCode {
     // Not locked: other threads of an agent may print.
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let screen = Screen { look: here(&out), out: &mut out, err: &mut err };
@@ -45,12 +45,12 @@ fn has_colors(no_color: Option<OsString>, term: Option<OsString>) -> bool {
 /// Panics in a tokio runtime if the verb is one of `added`, as those run on a runtime of their own.
 pub fn run<A: Into<OsString> + Clone>(
     arguments: impl IntoIterator<Item = A>,
-    added: &[&dyn Extension<CheckpointFile>],
+    added: &[&dyn Extension<CheckpointSource>],
     screen: Screen<'_>,
 ) -> Exit {
     let file = FileArgument::augment_args(Command::default());
     let with_file =
-        |verb: &&dyn Extension<CheckpointFile>| verb.command().args(file.get_arguments().cloned());
+        |verb: &&dyn Extension<CheckpointSource>| verb.command().args(file.get_arguments().cloned());
     let mut command = Arguments::command().subcommands(added.iter().map(with_file));
     let matches = match command.try_get_matches_from_mut(arguments) {
         Ok(matches) => matches,
@@ -81,7 +81,7 @@ pub fn run<A: Into<OsString> + Clone>(
 
 /// Runs an added verb on its file.
 fn run_added(
-    verb: &dyn Extension<CheckpointFile>,
+    verb: &dyn Extension<CheckpointSource>,
     options: &ArgMatches,
     screen: Screen<'_>,
 ) -> Result<Output, Unanswered> {
@@ -90,7 +90,7 @@ fn run_added(
     let carry_out = || -> Result<Exit, Failure> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::of)?;
-        let ended = runtime.block_on(verb.run(file.keyed()?, options, Screen { look, ..screen }));
+        let ended = runtime.block_on(verb.run(file.source()?, options, Screen { look, ..screen }));
         // What still reads the file in the background does not delay the end.
         runtime.shutdown_background();
         Ok(ended?)

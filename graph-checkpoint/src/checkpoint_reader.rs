@@ -12,6 +12,7 @@ use superstep_core::testing::Journal;
 
 use crate::connection::Connection;
 use crate::error::FileError;
+use crate::portable::{self, Export};
 use crate::read::overview::{self, Located, ThreadSize};
 use crate::read::subgraphs::{self, Subgraph};
 use crate::read::threads::{self, ThreadList};
@@ -95,6 +96,12 @@ pub trait CheckpointReader {
     /// # Errors
     /// Returns the errors of [`threads`](Self::threads).
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError>;
+
+    /// Reads a thread as a document; `None` if there is no such thread. See [`portable::export`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`portable::export`].
+    fn export(&self, thread: &ThreadId) -> Result<Option<Export>, StoreError>;
 
     /// Lists all threads, by name. See [`Scan::Threads`].
     ///
@@ -212,6 +219,12 @@ impl<S: Snapshots> CheckpointReader for S {
 
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {
         self.read(|connection| overview::locate(connection, digits, limit))
+    }
+
+    fn export(&self, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
+        self.read(|connection| {
+            portable::within(connection.limits(), thread, portable::read::of_file(connection, thread)?)
+        })
     }
 
     fn lineage_after(&self, thread: &ThreadId, earlier: &[Summary]) -> Result<Vec<Summary>, StoreError> {

@@ -91,7 +91,7 @@ pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresSaver, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresReader, PostgresSaver, PostgresStore};
 pub use read::overview::{Located, ThreadSize};
 pub use read::subgraphs::Subgraph;
 pub use read::threads::ThreadList;

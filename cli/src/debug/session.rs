@@ -173,13 +173,14 @@ impl Session {
     }
 
     async fn over<'s>(&'s self, graph: &AnyGraph, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
+        if let Some(database) = file.database() {
+            let graph = database.under(graph.clone()).await?;
+            return Ok(Chosen { graph, program: &self.program, file: Some(file.to_path_buf()) });
+        }
         let is_own = self.path_of(graph).is_some_and(|own| is_same(own, file));
         let graph = match is_own {
             true => graph.clone(),
-            false => {
-                let saver: SqliteSaver = WritableFile::open(file)?.saver;
-                graph.clone().checkpointer(saver)
-            }
+            false => graph.clone().checkpointer(WritableFile::saver_of(file)?),
         };
         let is_default = self.file().is_some_and(|own| is_same(&own, file));
         let file = (!is_default).then(|| file.to_path_buf());

@@ -35,6 +35,8 @@ pub(crate) struct Backed {
 
 impl Backup {
     pub(crate) fn answer(&self) -> Result<Backed, Failure> {
+        let instead = "use pg_dump of Postgres, or copy its threads into a file with `copy`";
+        self.file.check_no_database(instead)?;
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
         let copied = maintenance::backup(&*self.file, &self.to, existing)?;
         Ok(Backed { file: self.to.display().to_string(), copied })

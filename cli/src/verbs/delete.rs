@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use superstep_core::checkpoint::Checkpointer;
 use superstep_core::id::{NodeName, ThreadId};
 
 use crate::failure::Failure;
-use crate::file::{FileArgument, WritableFile, wait};
+use crate::file::{FileArgument, WritableFile};
 use crate::page::{NAME, Page, plain, span};
 use crate::screen::Answer;
 use crate::source::Source;
@@ -33,7 +32,7 @@ impl Delete {
         let found = Source::open(&self.file)?.thread(&self.thread)?;
         let graph = NodeName::from(found.graph.as_str());
         let target = WritableFile::open(&self.file)?;
-        wait(target.saver.delete(&graph, &found.thread))?;
+        target.wait(target.saver().delete(&graph, &found.thread))?;
         Ok(Deleted { deleted: found.thread })
     }
 }

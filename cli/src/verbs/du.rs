@@ -68,6 +68,9 @@ struct Below {
 
 impl Du {
     pub(crate) fn answer(&self) -> Result<Filled, Failure> {
+        self.file.check_no_database(
+            "`threads` lists the bytes of its threads, and \\dt+ in psql those of its tables",
+        )?;
         let usage = maintenance::usage(self.file.keyed()?)?;
         let source = Source::open(&self.file)?;
         match &self.thread {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use superstep_checkpoint::{SqliteReader, portable};
+use superstep_checkpoint::portable;
 use superstep_core::id::ThreadId;
 use superstep_core::state::{Json, SizeLimits};
 
@@ -59,7 +59,7 @@ impl Export {
     pub(crate) fn answer(&self) -> Result<Exported, Failure> {
         let source = Source::open(&self.file)?;
         let thread = source.thread(&self.thread)?.thread;
-        let export = portable::export(&SqliteReader::open(self.file.keyed()?)?, &thread)?;
+        let export = portable::export(&*source.reader, &thread)?;
         let export = export.ok_or_else(|| Failure::nothing("the thread has just been deleted"))?;
         let export = if self.redact { export.redacted() } else { export };
         let Some(to) = &self.output else {

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use superstep_core::checkpoint::{Carried, Checkpointer};
+use superstep_core::checkpoint::Carried;
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 
 use crate::amend::{self, Destination};
 use crate::failure::Failure;
-use crate::file::{FileArgument, WritableFile, wait};
+use crate::file::{FileArgument, WritableFile};
 use crate::lines::{Short, nodes};
 use crate::page::{DIM, NAME, Page, plain, span};
 use crate::screen::Answer;
@@ -57,7 +57,7 @@ impl Fork {
         let (step, next) = (original.step, original.frontier.nodes().cloned().collect());
         let checkpoint = match self.name {
             Some(_) => {
-                wait(target.saver.fork(&place.thread, place.id, &to.thread))?;
+                target.wait(target.saver().fork(&place.thread, place.id, &to.thread))?;
                 place.id
             }
             None => {

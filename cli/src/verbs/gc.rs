@@ -63,6 +63,8 @@ impl Gone {
 
 impl Gc {
     pub(crate) fn answer(&self) -> Result<Gone, Failure> {
+        let instead = "`delete` leaves no unreferenced data in it, and checkpoints are not pruned";
+        self.file.check_no_database(instead)?;
         let retention = self.retention()?;
         let patience = Duration::from_secs(self.patience);
         let (pruned, collected) = match self.dry_run {

@@ -13,7 +13,7 @@ use superstep_core::state::SizeLimits;
 
 use crate::amend::thread_name;
 use crate::failure::Failure;
-use crate::file::{FileArgument, WritableFile, runs};
+use crate::file::{FileArgument, WritableFile};
 use crate::page::{DIM, NAME, Page, plain, span};
 use crate::screen::Answer;
 
@@ -65,7 +65,8 @@ impl Import {
         };
         let (checkpoints, redacted) = (export.checkpoints(), export.is_redacted());
         let (target, created) = WritableFile::open_or_create(&self.file)?;
-        runs(portable::import(&target.saver, export, &name))?.map_err(|error| self.refused(error))?;
+        let imported = target.wait(portable::import(target.import_target(), export, &name));
+        imported.map_err(|error| self.refused(error))?;
         Ok(Imported { imported: name, checkpoints, redacted, created })
     }
 

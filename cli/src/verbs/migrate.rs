@@ -48,6 +48,8 @@ impl Migrate {
     }
 
     pub(crate) fn answer(&self) -> Result<Migrated, Failure> {
+        let instead = "a program that opens it for writing upgrades its tables";
+        self.file.check_no_database(instead)?;
         let migration = match self.check {
             true => maintenance::migration(self.file.keyed()?)?,
             false => maintenance::migrate(self.file.keyed()?)?,

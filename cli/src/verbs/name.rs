@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use superstep_core::checkpoint::{At, CheckpointName, Checkpointer, NamedCheckpoint, Naming, rfc3339};
+use superstep_core::checkpoint::{At, CheckpointName, NamedCheckpoint, Naming, rfc3339};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use crate::failure::Failure;
-use crate::file::{FileArgument, WritableFile, wait};
+use crate::file::{FileArgument, WritableFile};
 use crate::lines::Short;
 use crate::page::{DIM, NAME, Page, plain, span};
 use crate::screen::Answer;
@@ -60,7 +60,7 @@ impl Name {
         let Some(naming) = self.naming(&place)? else { return listed(&source, place.thread) };
         drop(source);
         let target = WritableFile::open(&self.file)?;
-        wait(target.saver.name(&place.thread, naming))?;
+        target.wait(target.saver().name(&place.thread, naming))?;
         drop(target);
         listed(&Source::open(&self.file)?, place.thread)
     }

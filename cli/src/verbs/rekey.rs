@@ -36,6 +36,7 @@ pub(crate) struct Changed(Rekeyed);
 
 impl Rekey {
     pub(crate) fn answer(&self) -> Result<Changed, Failure> {
+        self.file.check_no_database("only files are encrypted; use an encrypted disk for the server")?;
         if self.file.is_own() && (self.plain || !self.file.is_encrypted()) {
             return Err(Failure::unusable(
                 "this program has the file open, and no other program may use it while it is encrypted or decrypted: \

@@ -6,7 +6,7 @@ use superstep_core::checkpoint::CheckpointerExt;
 use superstep_core::id::ThreadId;
 
 use crate::failure::Failure;
-use crate::file::{FileArgument, WritableFile, wait};
+use crate::file::{FileArgument, WritableFile};
 use crate::json_shapes::Lease;
 use crate::page::{NAME, Page, plain, span};
 use crate::screen::Answer;
@@ -41,7 +41,7 @@ impl Release {
             None => source.thread(&self.thread)?.thread,
         };
         let target = WritableFile::open(&self.file)?;
-        let broken = wait(target.saver.break_lease(&thread))?;
+        let broken = target.wait(target.saver().break_lease(&thread))?;
         let lease = broken.ok_or_else(|| Failure::nothing(format!("no run holds thread {thread}")))?;
         Ok(Released { released: thread, lease: Lease::of(&lease) })
     }

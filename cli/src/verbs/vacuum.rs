@@ -31,6 +31,8 @@ pub(crate) struct Shorter(Vacuumed);
 
 impl Vacuum {
     pub(crate) fn answer(&self) -> Result<Shorter, Failure> {
+        self.file
+            .check_no_database("it reuses its space by itself, and VACUUM FULL of Postgres returns it")?;
         Ok(Shorter(maintenance::vacuum(self.file.keyed()?, Duration::from_secs(self.patience))?))
     }
 }

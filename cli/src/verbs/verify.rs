@@ -36,6 +36,8 @@ pub(crate) struct Verdict {
 
 impl Verify {
     pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
+        let instead = "use pg_amcheck of Postgres; `copy` into a new file reads and checks every thread";
+        self.file.check_no_database(instead)?;
         let verified = maintenance::verify(self.file.keyed()?)?;
         let names = names(&self.file, &verified);
         Ok(Verdict { sound: verified.is_sound(), verified, names })

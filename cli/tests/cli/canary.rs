@@ -259,7 +259,7 @@ async fn a_secret_is_in_nothing_that_is_said_of_threads_without_their_subgraphs(
 }
 
 /// The command lines for the program's debugger. `CHANGED` marks those for a program with changed code.
-const DEBUGGED: [&str; 47] = [
+const DEBUGGED: [&str; 48] = [
     "run new '{}'",
     "tail new --from start",
     "answer new '\"use canary-7d2e\"'",
@@ -305,6 +305,7 @@ const DEBUGGED: [&str; 47] = [
     "du",
     "verify",
     "vacuum",
+    "copy FOLDER/copied.db",
     "backup FOLDER/copy.db",
     "rekey",
 ];

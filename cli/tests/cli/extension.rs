@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::path::Path;
 
-use superstep::checkpoint::{CheckpointFile, CheckpointReader, SqliteReader};
+use superstep::checkpoint::{CheckpointReader, SqliteReader};
 use superstep::cli::clap::{Arg, ArgMatches, Command};
-use superstep::cli::{Exit, Extension, Look, Screen, async_trait, run};
+use superstep::cli::{CheckpointSource, Exit, Extension, Look, Screen, async_trait, run};
 use superstep::run::AnyGraph;
 
 use crate::debugger::{Program, debug};
@@ -34,19 +34,19 @@ fn print(
 }
 
 #[async_trait(?Send)]
-impl Extension<CheckpointFile> for Count {
+impl Extension<CheckpointSource> for Count {
     fn command(&self) -> Command {
         count()
     }
 
     async fn run(
         &self,
-        file: CheckpointFile,
+        source: CheckpointSource,
         options: &ArgMatches,
         screen: Screen<'_>,
     ) -> Result<Exit, Box<dyn Error + Send + Sync>> {
         tokio::task::yield_now().await;
-        print(SqliteReader::open(file)?.list_threads()?.threads.len(), options, screen)
+        print(SqliteReader::open(source.file()?)?.list_threads()?.threads.len(), options, screen)
     }
 }
 

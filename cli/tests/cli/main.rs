@@ -7,6 +7,7 @@ mod agent;
 mod amend;
 mod as_node;
 mod canary;
+mod databases;
 mod debugger;
 mod endings;
 mod errors;

@@ -77,7 +77,7 @@ fn books(path: &Path) -> impl Future<Output = Graph<Book>> + use<> {
 
 /// A file with `owl`, of two turns, the second of which waits for an answer in its subgraph, with a branch and an edit;
 /// and `fox`, which was forked from its first turn and finished another.
-async fn library() -> Written {
+pub(crate) async fn library() -> Written {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("books.db");
     let books = books(&path).await;

@@ -17,7 +17,7 @@ use crate::history::decode::Outline;
 use crate::history::row_texts::{NO_CHANGES, NO_MANIFEST, Stored};
 
 /// A row of `thread`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ThreadRow {
     pub(crate) id: i64,
     pub(crate) name: ThreadId,

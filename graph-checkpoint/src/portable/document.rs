@@ -32,58 +32,58 @@ pub(crate) struct Document {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub(super) redacted: bool,
     /// The threads; the exported thread comes first.
-    pub(super) threads: Vec<ThreadPart>,
-    pub(super) schemas: BTreeMap<Fingerprint, Json>,
-    pub(super) topologies: BTreeMap<Fingerprint, TopologyPart>,
+    pub(crate) threads: Vec<ThreadPart>,
+    pub(crate) schemas: BTreeMap<Fingerprint, Json>,
+    pub(crate) topologies: BTreeMap<Fingerprint, TopologyPart>,
     /// The checkpoints, from older to newer.
-    pub(super) checkpoints: Vec<CheckpointPart>,
+    pub(crate) checkpoints: Vec<CheckpointPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ThreadPart {
-    pub(super) name: ThreadId,
-    pub(super) graph: NodeName,
+pub(crate) struct ThreadPart {
+    pub(crate) name: ThreadId,
+    pub(crate) graph: NodeName,
     /// The head; `None` for a thread of which the document only contains a shared past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) head: Option<CheckpointId>,
+    pub(crate) head: Option<CheckpointId>,
     /// Its names for checkpoints.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) names: BTreeMap<CheckpointName, CheckpointId>,
+    pub(crate) names: BTreeMap<CheckpointName, CheckpointId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TopologyPart {
+    pub(crate) graph: String,
+    pub(crate) topology: Json,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TopologyPart {
-    pub(super) graph: String,
-    pub(super) topology: Json,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CheckpointPart {
+pub(crate) struct CheckpointPart {
     /// The index of the thread on which the checkpoint was written.
-    pub(super) thread: usize,
-    pub(super) checkpoint: Checkpoint,
+    pub(crate) thread: usize,
+    pub(crate) checkpoint: Checkpoint,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) emitted: Vec<(u32, Emitted)>,
+    pub(crate) emitted: Vec<(u32, Emitted)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) work: Vec<WorkPart>,
+    pub(crate) work: Vec<WorkPart>,
 }
 
 /// The work of a thread on top of a checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WorkPart {
-    pub(super) thread: usize,
+pub(crate) struct WorkPart {
+    pub(crate) thread: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) results: Vec<TaskResult>,
+    pub(crate) results: Vec<TaskResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) failures: Vec<FailureRecord>,
+    pub(crate) failures: Vec<FailureRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) asks: Vec<AskRecord>,
+    pub(crate) asks: Vec<AskRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) effects: Vec<EffectRecord>,
+    pub(crate) effects: Vec<EffectRecord>,
 }
 
 impl WorkPart {
@@ -120,6 +120,20 @@ impl Document {
     /// Returns `true` if a thread is the exported thread, or one of its subgraphs'.
     pub(super) fn is_own(&self, thread: &ThreadPart) -> bool {
         thread.head.is_some() && thread.name.is_on_or_below(&self.root().name)
+    }
+
+    /// Returns the content in an order that depends only on names and ids.
+    pub(super) fn in_order(&self) -> impl PartialEq {
+        let name = |thread: usize| &self.threads[thread].name;
+        let mut threads: Vec<&ThreadPart> = self.threads.iter().collect();
+        threads.sort_by_key(|thread| (&thread.name, thread.head));
+        let checkpoints = self.checkpoints.iter().map(|part| {
+            let mut work: Vec<_> = part.work.iter().map(|work| (name(work.thread), work.carried())).collect();
+            work.sort_by_key(|(name, _)| *name);
+            (part.checkpoint.id, (name(part.thread), &part.checkpoint, &part.emitted, work))
+        });
+        let checkpoints: BTreeMap<CheckpointId, _> = checkpoints.collect();
+        (self.redacted, threads, &self.schemas, &self.topologies, checkpoints)
     }
 
     pub(super) fn to_text(&self) -> String {

@@ -23,28 +23,30 @@
 //! threads of its subgraphs, and the work on top of them: results, failures, questions, answers, effects. Ids, times,
 //! steps and sources are preserved, so an export of an imported thread is the same text.
 
-mod document;
-mod read;
+pub(crate) mod document;
+pub(crate) mod plan;
+pub(crate) mod read;
 mod redact;
 mod verify;
 mod write;
 
 use std::fmt;
 
+use async_trait::async_trait;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
 use superstep_core::state::{Excess, SizeLimits};
 
 pub(crate) use self::document::Document;
+use crate::checkpoint_reader::CheckpointReader;
 use crate::limited::too_large;
 use crate::saver::SqliteSaver;
-use crate::sqlite_reader::SqliteReader;
 use crate::write::queue::Kind;
 
 /// A thread as a document.
 #[derive(Clone)]
 pub struct Export {
-    document: Document,
+    pub(crate) document: Document,
 }
 
 /// An error for a text that is not a usable export.
@@ -115,6 +117,17 @@ impl Export {
         self.document.checkpoints.len()
     }
 
+    /// Returns the threads of which the export only has a past, because the exported thread shares it.
+    pub fn shared_with(&self) -> impl Iterator<Item = &ThreadId> {
+        self.document.threads.iter().filter(|thread| thread.head.is_none()).map(|thread| &thread.name)
+    }
+
+    /// Returns `true` if both have the same content, whatever the order of their checkpoints.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.document.in_order() == other.document.in_order()
+    }
+
     /// Returns `true` if the secrets are redacted.
     #[must_use]
     pub fn is_redacted(&self) -> bool {
@@ -143,15 +156,50 @@ impl fmt::Debug for Export {
 ///
 /// # Errors
 /// Returns [`StoreError::Corrupt`] if a row that was read is damaged, [`StoreError::TooLarge`] if the document would
-/// exceed the size limits of the file, and [`StoreError::Io`].
-pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
-    let document = reader.read(|connection| {
-        let document = read::read(connection, thread)?;
-        let checked = document.iter().try_for_each(|document| document.check(connection.limits()));
-        checked.map_err(|excess| too_large(format_args!("the export of thread {thread}"), excess))?;
-        Ok(document)
-    })?;
+/// exceed the size limits of the reader, and [`StoreError::Io`].
+pub fn export<R: CheckpointReader + ?Sized>(
+    reader: &R,
+    thread: &ThreadId,
+) -> Result<Option<Export>, StoreError> {
+    reader.export(thread)
+}
+
+/// Returns the document as an export, if it does not exceed the limits.
+pub(crate) fn within(
+    limits: SizeLimits,
+    thread: &ThreadId,
+    document: Option<Document>,
+) -> Result<Option<Export>, StoreError> {
+    let checked = document.iter().try_for_each(|document| document.check(limits));
+    checked.map_err(|excess| too_large(format_args!("the export of thread {thread}"), excess))?;
     Ok(document.map(|document| Export { document }))
+}
+
+/// A saver that stores exports.
+#[async_trait]
+pub trait ImportTarget: private::Sealed + Send + Sync {
+    /// Stores an export as the thread `name`. See [`import`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`import`].
+    async fn import(&self, export: Export, name: &ThreadId) -> Result<(), StoreError>;
+}
+
+mod private {
+    pub trait Sealed {}
+
+    impl Sealed for crate::saver::SqliteSaver {}
+
+    #[cfg(feature = "postgres")]
+    impl Sealed for crate::postgres::PostgresSaver {}
+}
+
+#[async_trait]
+impl ImportTarget for SqliteSaver {
+    async fn import(&self, export: Export, name: &ThreadId) -> Result<(), StoreError> {
+        let name = name.clone();
+        self.write(Kind::Long, move |turn| turn.cache.import(&export.document, &name).map(Ok)).await
+    }
 }
 
 /// Stores an export as the thread `name`, in one transaction. Checkpoints that the thread shares with others are stored
@@ -161,9 +209,12 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 /// Returns [`StoreError::ThreadExists`] if the name is taken, [`StoreError::CheckpointExists`] if the thread itself
 /// already exists, under any name, [`StoreError::CheckpointDiffers`] if a shared checkpoint already exists with other
 /// contents, and [`StoreError::Io`]. After an error, nothing is stored.
-pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
-    let name = name.clone();
-    saver.write(Kind::Long, move |turn| turn.cache.import(&export.document, &name).map(Ok)).await
+pub async fn import<S: ImportTarget + ?Sized>(
+    saver: &S,
+    export: Export,
+    name: &ThreadId,
+) -> Result<(), StoreError> {
+    saver.import(export, name).await
 }
 
 /// Returns a document as text, with the right digest.

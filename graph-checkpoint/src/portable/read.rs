@@ -1,10 +1,12 @@
-//! Reads a document from a file.
+//! Selects the parts of a document, and reads them from a file.
 
+use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
 
-use superstep_core::checkpoint::{CheckpointName, StoreError};
+use superstep_core::checkpoint::{Carried, Checkpoint, CheckpointName, Emitted, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::state::Json;
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
 use crate::connection::Connection;
@@ -19,15 +21,120 @@ use crate::read::named;
 use crate::read::reader::{self, Material, Read};
 use crate::write::delete::{kept, place};
 
-/// Reads the thread with all its data. Nothing else is read, so damage elsewhere does not matter.
-pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
-    if thread.is_below() || ThreadRow::find(connection, thread)?.is_none() {
-        return Ok(None);
-    }
-    Selection::of(connection, thread)?.document(connection).map(Some)
+/// The rows from which a document is read, in one snapshot.
+pub(crate) trait Rows {
+    /// Returns the rows of a thread and of the threads below it, by name.
+    fn on_or_below(&self, thread: &ThreadId) -> Result<Vec<ThreadRow>, StoreError>;
+
+    fn thread(&self, id: i64) -> Result<ThreadRow, StoreError>;
+
+    /// Returns the names of a thread, with the positions of their checkpoints.
+    fn names(&self, thread: i64) -> Result<Vec<(CheckpointName, i64)>, StoreError>;
+
+    /// Returns checkpoints that were written on a thread. All others of it are in the pasts of these, of its head, and
+    /// of those with names.
+    fn ends(&self, thread: i64) -> Result<Vec<i64>, StoreError>;
+
+    fn link(&self, seq: i64) -> Result<Link, StoreError>;
+
+    /// Returns the positions from which the subgraphs continue whose state a checkpoint keeps, and adds the rows of
+    /// their threads to `named`.
+    fn kept(&self, seq: i64, named: &mut Vec<i64>) -> Result<Vec<i64>, StoreError>;
+
+    fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError>;
+
+    /// Returns the schema of a checkpoint.
+    fn schema(&self, seq: i64) -> Result<Option<Json>, StoreError>;
+
+    /// Returns the topology of a checkpoint, with the name of its graph.
+    fn topology(&self, seq: i64) -> Result<Option<(String, Json)>, StoreError>;
+
+    fn emitted(&self, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError>;
+
+    fn work(&self, seen: Seen) -> Result<Carried, StoreError>;
 }
 
-/// The parts of a file that belong to a thread.
+/// The place of a checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) id: CheckpointId,
+    pub(crate) parent: Option<i64>,
+    pub(crate) thread: i64,
+}
+
+/// Reads the thread with all its data. Nothing else is read, so damage elsewhere does not matter.
+pub(crate) fn read(rows: &impl Rows, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
+    if thread.is_below() || rows.on_or_below(thread)?.iter().all(|row| row.name != *thread) {
+        return Ok(None);
+    }
+    Selection::of(rows, thread)?.document(rows).map(Some)
+}
+
+/// The rows of a file.
+struct FileRows<'c> {
+    connection: &'c Connection,
+    material: RefCell<Material>,
+}
+
+impl Rows for FileRows<'_> {
+    fn on_or_below(&self, thread: &ThreadId) -> Result<Vec<ThreadRow>, StoreError> {
+        ThreadRow::on_or_below(self.connection, thread)
+    }
+
+    fn thread(&self, id: i64) -> Result<ThreadRow, StoreError> {
+        ThreadRow::get(self.connection, id)
+    }
+
+    fn names(&self, thread: i64) -> Result<Vec<(CheckpointName, i64)>, StoreError> {
+        named::of(self.connection, thread)
+    }
+
+    fn ends(&self, thread: i64) -> Result<Vec<i64>, StoreError> {
+        branch::of(self.connection, thread)
+    }
+
+    fn link(&self, seq: i64) -> Result<Link, StoreError> {
+        let link =
+            |row: CheckpointRow, _: &str| Ok(Link { id: row.id, parent: row.parent, thread: row.thread });
+        CheckpointRow::visit(self.connection, seq, link)
+    }
+
+    fn kept(&self, seq: i64, named: &mut Vec<i64>) -> Result<Vec<i64>, StoreError> {
+        let kept = kept(self.connection, place(seq), named)?;
+        Ok(kept.into_iter().map(|kept| kept.0.cast_signed()).collect())
+    }
+
+    fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError> {
+        let Read { checkpoint, .. } =
+            reader::checkpoint(self.connection, seq, &mut self.material.borrow_mut())?;
+        Ok(checkpoint)
+    }
+
+    fn schema(&self, seq: i64) -> Result<Option<Json>, StoreError> {
+        let row = CheckpointRow::visit(self.connection, seq, |row, _| Ok(row.schema))?;
+        schema_text(self.connection, Key::Row(row))
+    }
+
+    fn topology(&self, seq: i64) -> Result<Option<(String, Json)>, StoreError> {
+        let row = CheckpointRow::visit(self.connection, seq, |row, _| Ok(row.topology))?;
+        topology_part(self.connection, Key::Row(row))
+    }
+
+    fn emitted(&self, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {
+        emitted::of(self.connection, seq)
+    }
+
+    fn work(&self, seen: Seen) -> Result<Carried, StoreError> {
+        pending::on(self.connection, seen)
+    }
+}
+
+/// Reads the document of a thread of a file.
+pub(crate) fn of_file(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
+    read(&FileRows { connection, material: RefCell::default() }, thread)
+}
+
+/// The parts that belong to a thread.
 struct Selection {
     /// All threads that are related to the document, by their rows.
     rows: HashMap<i64, ThreadRow>,
@@ -42,15 +149,15 @@ struct Selection {
 }
 
 impl Selection {
-    fn of(connection: &Connection, thread: &ThreadId) -> Result<Self, StoreError> {
+    fn of(source: &impl Rows, thread: &ThreadId) -> Result<Self, StoreError> {
         // The remains of a deleted thread of this name do not belong to the thread.
-        let mut own = ThreadRow::on_or_below(connection, thread)?;
+        let mut own = source.on_or_below(thread)?;
         own.retain(|row| row.name.before_deletion() == row.name);
         let mut open = Vec::new();
         for row in &own {
             open.push(row.head);
-            open.extend(named::of(connection, row.id)?.into_iter().map(|(_, seq)| seq));
-            open.extend(branch::of(connection, row.id)?);
+            open.extend(source.names(row.id)?.into_iter().map(|(_, seq)| seq));
+            open.extend(source.ends(row.id)?);
         }
         let mut named = Vec::new();
         let mut checkpoints: BTreeMap<i64, i64> = BTreeMap::new();
@@ -59,21 +166,19 @@ impl Selection {
             if checkpoints.contains_key(&seq) {
                 continue;
             }
-            let row = CheckpointRow::visit(connection, seq, |row, _| Ok(row))?;
-            checkpoints.insert(seq, row.thread);
-            if let Some(parent) = row.parent {
-                continued.entry(parent).or_default().insert(row.thread);
+            let link = source.link(seq)?;
+            checkpoints.insert(seq, link.thread);
+            if let Some(parent) = link.parent {
+                continued.entry(parent).or_default().insert(link.thread);
                 open.push(parent);
             }
-            open.extend(
-                kept(connection, place(seq), &mut named)?.into_iter().map(|kept| kept.0.cast_signed()),
-            );
+            open.extend(source.kept(seq, &mut named)?);
         }
         let headed: BTreeSet<i64> = own.iter().map(|row| row.id).chain(named).collect();
         let mut rows: HashMap<i64, ThreadRow> = own.into_iter().map(|row| (row.id, row)).collect();
         for id in headed.iter().chain(checkpoints.values()) {
             if let Entry::Vacant(entry) = rows.entry(*id) {
-                entry.insert(ThreadRow::get(connection, *id)?);
+                entry.insert(source.thread(*id)?);
             }
         }
         // The order: the exported thread, then the others by their first checkpoints, then those without checkpoints of
@@ -90,40 +195,37 @@ impl Selection {
         Ok(Self { rows, threads, headed, checkpoints, continued })
     }
 
-    fn document(&self, connection: &Connection) -> Result<Document, StoreError> {
+    fn document(&self, source: &impl Rows) -> Result<Document, StoreError> {
         let threads = self.threads.iter().map(|id| {
             let row = self.row(*id)?;
             let head = match self.headed.contains(id) {
-                true => Some(head_id(connection, row)?),
+                true => Some(source.link(row.head)?.id),
                 false => None,
             };
             let names = match head {
-                Some(_) => self.names(connection, row.id)?,
+                Some(_) => self.names(source, row.id)?,
                 None => BTreeMap::new(),
             };
             let (name, graph) = (row.name.before_deletion(), row.graph.as_str().into());
             Ok(ThreadPart { name, graph, head, names })
         });
         let mut document = Document::new(threads.collect::<Result<_, StoreError>>()?);
-        let mut material = Material::default();
         for (seq, owner) in &self.checkpoints {
-            let Read { row, checkpoint, .. } = reader::checkpoint(connection, *seq, &mut material)?;
+            let checkpoint = source.checkpoint(*seq)?;
             let missing =
                 |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
             if let btree_map::Entry::Vacant(entry) = document.schemas.entry(checkpoint.schema) {
-                let text = schema_text(connection, Key::Row(row.schema))?;
-                entry.insert(text.ok_or_else(|| missing("schema"))?);
+                entry.insert(source.schema(*seq)?.ok_or_else(|| missing("schema"))?);
             }
             if let btree_map::Entry::Vacant(entry) = document.topologies.entry(checkpoint.topology) {
-                let part = topology_part(connection, Key::Row(row.topology))?;
-                let (graph, topology) = part.ok_or_else(|| missing("topology"))?;
+                let (graph, topology) = source.topology(*seq)?.ok_or_else(|| missing("topology"))?;
                 entry.insert(TopologyPart { graph, topology });
             }
             document.checkpoints.push(CheckpointPart {
                 thread: self.position(*owner),
                 checkpoint,
-                emitted: emitted::of(connection, *seq)?,
-                work: self.work(connection, *seq, *owner)?,
+                emitted: source.emitted(*seq)?,
+                work: self.work(source, *seq, *owner)?,
             });
         }
         Ok(document)
@@ -131,7 +233,7 @@ impl Selection {
 
     /// Returns the work of the document's threads on top of a checkpoint: of the threads that continue it, of those
     /// whose head it is, and of the thread on which it was written.
-    fn work(&self, connection: &Connection, seq: i64, owner: i64) -> Result<Vec<WorkPart>, StoreError> {
+    fn work(&self, source: &impl Rows, seq: i64, owner: i64) -> Result<Vec<WorkPart>, StoreError> {
         let mut workers = self.continued.get(&seq).cloned().unwrap_or_default();
         workers.extend(self.headed.contains(&owner).then_some(owner));
         for id in &self.headed {
@@ -145,7 +247,7 @@ impl Selection {
         let mut parts = Vec::new();
         for (position, worker) in positions {
             let head = self.headed.contains(&worker) && self.row(worker)?.head == seq;
-            let work = pending::on(connection, Seen { seq, worker, head })?;
+            let work = source.work(Seen { seq, worker, head })?;
             if !work.is_empty() {
                 parts.push(WorkPart::of(position, work));
             }
@@ -156,14 +258,12 @@ impl Selection {
     /// Returns the names of a thread for checkpoints of the document.
     fn names(
         &self,
-        connection: &Connection,
+        source: &impl Rows,
         thread: i64,
     ) -> Result<BTreeMap<CheckpointName, CheckpointId>, StoreError> {
-        let named = named::of(connection, thread)?.into_iter();
+        let named = source.names(thread)?.into_iter();
         let named = named.filter(|(_, seq)| self.checkpoints.contains_key(seq));
-        let named =
-            named.map(|(name, seq)| Ok((name, CheckpointRow::visit(connection, seq, |row, _| Ok(row.id))?)));
-        named.collect()
+        named.map(|(name, seq)| Ok((name, source.link(seq)?.id))).collect()
     }
 
     fn row(&self, id: i64) -> Result<&ThreadRow, StoreError> {
@@ -173,8 +273,4 @@ impl Selection {
     fn position(&self, id: i64) -> usize {
         self.threads.iter().position(|held| *held == id).expect("the threads of all checkpoints are listed")
     }
-}
-
-fn head_id(connection: &Connection, row: &ThreadRow) -> Result<CheckpointId, StoreError> {
-    CheckpointRow::visit(connection, row.head, |row, _| Ok(row.id))
 }

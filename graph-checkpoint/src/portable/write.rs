@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use superstep_core::checkpoint::{Carried, Checkpoint, EffectRecord, StoreError, TaskResult};
+use superstep_core::checkpoint::{Carried, Checkpoint, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
-use crate::error::{corrupt, sqlite};
+use super::document::Document;
+use super::plan::{Plan, Row, Taken, Target, missing};
+use crate::error::sqlite;
 use crate::history::branch;
 use crate::history::described::Described;
 use crate::history::gather::Tails;
@@ -24,94 +25,10 @@ use crate::write::insert::{Spot, Versions};
 impl WriteCache {
     /// Stores a document as the thread `name`. Errors are detected before anything is written.
     pub(crate) fn import(&mut self, document: &Document, name: &ThreadId) -> Result<(), StoreError> {
-        let plan = self.plan_import(document, name)?;
+        let plan = Plan::of(self, document, name, self.next_thread()?..)?;
         self.carry_out_import(&plan)?;
         self.forget();
         Ok(())
-    }
-
-    fn plan_import<'d>(&self, document: &'d Document, name: &'d ThreadId) -> Result<Plan<'d>, StoreError> {
-        let mut rows = Vec::with_capacity(document.threads.len());
-        for (next, part) in (self.next_thread()?..).zip(&document.threads) {
-            let held = match part.head {
-                Some(_) => ThreadRow::find(&self.connection, &renamed(&part.name, document, name))?,
-                None => None,
-            };
-            rows.push(match held {
-                // A subgraph's thread may have been imported as the past of another one, without the thread above it.
-                Some(held) if document.is_own(part) && held.name.is_below() => Row::Adopted(held.id),
-                Some(held) if document.is_own(part) => return Err(StoreError::ThreadExists(held.name)),
-                Some(held) => Row::Held(held.id),
-                None => Row::New(next),
-            });
-        }
-        let mut plan = Plan { document, name, rows, held: HashMap::new() };
-        for part in &document.checkpoints {
-            let id = part.checkpoint.id;
-            let Some(seq) = CheckpointRow::seq_of(&self.connection, id)? else {
-                if let Row::Held(_) = plan.rows[part.thread] {
-                    return Err(StoreError::ThreadExists(document.threads[part.thread].name.clone()));
-                }
-                continue;
-            };
-            // A shared checkpoint may have been imported with another thread.
-            let owner = CheckpointRow::visit(&self.connection, seq, |row, _| Ok(row.thread))?;
-            let name = ThreadRow::get(&self.connection, owner)?.name;
-            let is_remnant = name.before_deletion() != name;
-            let is_left = is_remnant || self.is_orphan(&name)?;
-            if !is_left && document.is_own(&document.threads[part.thread]) {
-                return Err(StoreError::CheckpointExists(id));
-            }
-            let held = reader::checkpoint(&self.connection, seq, &mut Material::default())?;
-            if held.checkpoint != plan.checkpoint(part) {
-                return Err(StoreError::CheckpointDiffers(id));
-            }
-            plan.held.insert(id, seq);
-            if is_remnant
-                && !plan.rows.contains(&Row::Adopted(owner))
-                && matches!(plan.rows[part.thread], Row::New(_))
-            {
-                plan.rows[part.thread] = Row::Adopted(owner);
-            }
-        }
-        for part in &document.checkpoints {
-            for work in &part.work {
-                if let (Row::Adopted(thread), Some(seq)) =
-                    (plan.rows[work.thread], plan.held.get(&part.checkpoint.id))
-                {
-                    let held = self.work_at(thread, *seq)?;
-                    if !held.is_empty() && held != plan.work(work) {
-                        return Err(StoreError::CheckpointDiffers(part.checkpoint.id));
-                    }
-                }
-            }
-        }
-        // A thread that only contributes a shared past is not needed if all of that already exists.
-        for (position, row) in plan.rows.iter_mut().enumerate() {
-            let mut own = document.checkpoints.iter().filter(|part| part.thread == position);
-            if document.threads[position].head.is_none()
-                && own.all(|part| plan.held.contains_key(&part.checkpoint.id))
-            {
-                *row = Row::None;
-            }
-        }
-        Ok(plan)
-    }
-
-    /// Returns `true` if this is the thread of a subgraph whose root does not exist: it is kept only for the threads
-    /// that continue from it.
-    fn is_orphan(&self, thread: &ThreadId) -> Result<bool, StoreError> {
-        let mut root = thread.clone();
-        while let Some(above) = root.above() {
-            root = above;
-        }
-        Ok(root != *thread && ThreadRow::find(&self.connection, &root)?.is_none())
-    }
-
-    /// Returns the stored work of a thread on a checkpoint.
-    fn work_at(&self, thread: i64, seq: i64) -> Result<Carried, StoreError> {
-        let head = ThreadRow::get(&self.connection, thread)?.head == seq;
-        pending::on(&self.connection, Seen { seq, worker: thread, head })
     }
 
     fn carry_out_import(&mut self, plan: &Plan<'_>) -> Result<(), StoreError> {
@@ -151,7 +68,7 @@ impl WriteCache {
             for work in &part.work {
                 let thread = match plan.rows[work.thread] {
                     Row::New(thread) => thread,
-                    Row::Adopted(thread) if self.work_at(thread, seq)?.is_empty() => thread,
+                    Row::Adopted(thread) if self.work(thread, seq)?.is_empty() => thread,
                     _ => continue,
                 };
                 pending::carry(&self.connection, WorkKey { thread, base: seq }, &plan.work(work))?;
@@ -163,7 +80,7 @@ impl WriteCache {
             let (name, head) = match part.head {
                 Some(head) => {
                     let head = *seqs.get(&head).ok_or_else(|| missing(head))?;
-                    (renamed(&part.name, plan.document, plan.name), head)
+                    (plan.renamed(&part.name), head)
                 }
                 // For a thread that only contributes a shared past, only that past is stored, as for a deleted thread.
                 None => match newest.get(&position) {
@@ -228,46 +145,6 @@ impl WriteCache {
     }
 }
 
-/// The plan of an import.
-struct Plan<'d> {
-    document: &'d Document,
-    /// The new name of the thread.
-    name: &'d ThreadId,
-    /// The rows of the document's threads.
-    rows: Vec<Row>,
-    /// The checkpoints that are already in the file.
-    held: HashMap<CheckpointId, i64>,
-}
-
-/// The row of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Row {
-    New(i64),
-    /// The thread already exists completely.
-    Held(i64),
-    /// The thread existed only for the threads that share its past, and becomes complete.
-    Adopted(i64),
-    /// Nothing is written for the thread.
-    None,
-}
-
-impl Row {
-    /// Returns the row of a thread that is created or completed.
-    fn written(self) -> Option<i64> {
-        match self {
-            Self::New(id) | Self::Adopted(id) => Some(id),
-            Self::Held(_) | Self::None => None,
-        }
-    }
-
-    fn id(self) -> Option<i64> {
-        match self {
-            Self::New(id) | Self::Held(id) | Self::Adopted(id) => Some(id),
-            Self::None => None,
-        }
-    }
-}
-
 /// The position of a checkpoint's row.
 struct Written {
     seq: i64,
@@ -281,49 +158,23 @@ struct Last {
     versions: Versions,
 }
 
-impl Plan<'_> {
-    fn renames(&self) -> bool {
-        self.document.root().name != *self.name
+impl Target for WriteCache {
+    fn thread(&self, name: &ThreadId) -> Result<Option<i64>, StoreError> {
+        Ok(ThreadRow::find(&self.connection, name)?.map(|row| row.id))
     }
 
-    fn checkpoint(&self, part: &CheckpointPart) -> Checkpoint {
-        let mut checkpoint = part.checkpoint.clone();
-        if self.renames() {
-            for kept in &mut checkpoint.frontier.kept {
-                kept.thread = renamed(&kept.thread, self.document, self.name);
-            }
-        }
-        checkpoint
+    fn taken(&self, id: CheckpointId) -> Result<Option<Taken>, StoreError> {
+        let Some(seq) = CheckpointRow::seq_of(&self.connection, id)? else { return Ok(None) };
+        let owner = CheckpointRow::visit(&self.connection, seq, |row, _| Ok(row.thread))?;
+        Ok(Some(Taken { seq, owner, name: ThreadRow::get(&self.connection, owner)?.name }))
     }
 
-    fn work(&self, part: &WorkPart) -> Carried {
-        let mut work = part.carried();
-        if self.renames() {
-            let kept = |result: &mut TaskResult| {
-                if let Some(kept) = &mut result.kept {
-                    kept.thread = renamed(&kept.thread, self.document, self.name);
-                }
-            };
-            work.results.iter_mut().for_each(kept);
-            let linked = |effect: EffectRecord| match effect.subgraph() {
-                Some(thread) => effect.with_subgraph(&renamed(&thread, self.document, self.name)),
-                None => effect,
-            };
-            work.effects = work.effects.into_iter().map(linked).collect();
-        }
-        work
+    fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError> {
+        Ok(reader::checkpoint(&self.connection, seq, &mut Material::default())?.checkpoint)
     }
-}
 
-/// Returns the name of a document's thread once the document's root thread is called `name`.
-fn renamed(thread: &ThreadId, document: &Document, name: &ThreadId) -> ThreadId {
-    let ThreadPart { name: root, .. } = document.root();
-    match thread.as_str().strip_prefix(root.as_str()) {
-        Some(below) if thread.is_on_or_below(root) => format!("{name}{below}").into(),
-        _ => thread.clone(),
+    fn work(&self, thread: i64, seq: i64) -> Result<Carried, StoreError> {
+        let head = ThreadRow::get(&self.connection, thread)?.head == seq;
+        pending::on(&self.connection, Seen { seq, worker: thread, head })
     }
-}
-
-fn missing(id: CheckpointId) -> StoreError {
-    corrupt("the export", format_args!("checkpoint {id} is missing"))
 }

@@ -335,13 +335,13 @@ fn commit_call<'c>(
     Ok(call.argument(emitted, Type::INT8_ARRAY).argument(emitted_texts, Type::TEXT_ARRAY))
 }
 
-fn manifest(checkpoint: &Checkpoint) -> Result<String, StoreError> {
+pub(crate) fn manifest(checkpoint: &Checkpoint) -> Result<String, StoreError> {
     let mut out = String::new();
     Encoder { bodies: &Inline, out: &mut out }.manifest(checkpoint)?;
     Ok(out)
 }
 
-fn ops(change: &Change) -> Result<String, StoreError> {
+pub(crate) fn ops(change: &Change) -> Result<String, StoreError> {
     let mut out = String::from("[");
     for (position, op) in change.ops.iter().enumerate() {
         if position > 0 {

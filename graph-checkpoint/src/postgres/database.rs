@@ -7,7 +7,7 @@ use deadpool_postgres::{
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, Config, Row, RowStream};
+use tokio_postgres::{Client, Config, IsolationLevel, Row, RowStream};
 
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
@@ -102,6 +102,34 @@ impl Database {
     pub(crate) async fn stream(&self, client: &Client, call: &Call<'_>) -> Result<RowStream, Fault> {
         let rows = client.query_typed_raw(&call.statement(&self.schema), call.arguments()).await;
         rows.map_err(|error| Fault::of(&error))
+    }
+
+    /// Runs `read` in a transaction that reads one snapshot and cannot write.
+    pub(crate) async fn snapshot<T>(
+        &self,
+        read: impl AsyncFn(&Client) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut attempts = self.attempts();
+        loop {
+            match self.attempt_snapshot(&read).await {
+                Err(fault) => attempts.after(fault, Repeat::Always).await?,
+                found => return found,
+            }
+        }
+    }
+
+    async fn attempt_snapshot<T>(
+        &self,
+        read: &impl AsyncFn(&Client) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut connection = self.connection().await?;
+        let failed = |error: tokio_postgres::Error| Fault::of(&error);
+        let transaction = connection.build_transaction();
+        let transaction = transaction.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = transaction.start().await.map_err(failed)?;
+        let found = read(transaction.client()).await?;
+        transaction.commit().await.map_err(failed)?;
+        Ok(found)
     }
 
     /// Returns the attempts of a request that takes several calls.

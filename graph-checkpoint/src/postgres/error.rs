@@ -70,11 +70,15 @@ pub(crate) enum PostgresError {
     )]
     Newer { schema: String, found: i32, supported: i32 },
     #[error(
-        "the schema {schema} has format {found}, which this program cannot upgrade: choose another schema"
+        "the schema {schema} has format {found}, which this program neither reads nor upgrades: choose another schema"
     )]
     Older { schema: String, found: i32 },
     #[error("the schema {0} does not exist or has no checkpoints: open it once without `no_migrate`")]
     NotMigrated(String),
+    #[error(
+        "the database has no checkpoints in the schema {0}: name its schema with ?schema=NAME in the address"
+    )]
+    NoCheckpoints(String),
     #[error("the schema {0} contains tables of another program: choose another schema")]
     Foreign(String),
     #[error("the answer of the database is not what was asked for: {0}")]

@@ -10,15 +10,23 @@
 //! carries work over and a deletion take several. Statements are not prepared by name and nothing depends on the session, so
 //! a pooler in transaction mode may be in between. `PostgresStore` shares the database of a saver.
 
+mod address;
+mod blocking;
 mod call;
 mod commit;
+mod contents;
 mod database;
 mod delete;
 mod error;
+mod export;
+mod import;
+mod import_rows;
+mod inspect;
 mod migrate;
 mod options;
 mod parts;
 mod password;
+mod reader;
 mod records;
 mod saver;
 mod scan;
@@ -28,5 +36,6 @@ mod tls;
 mod work;
 
 pub use self::options::PostgresOptions;
+pub use self::reader::PostgresReader;
 pub use self::saver::PostgresSaver;
 pub use self::store::PostgresStore;

@@ -8,8 +8,10 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::state::SizeLimits;
 use tokio_postgres::Config;
 
+use super::address;
 use super::error::{PostgresError, with_causes};
 use super::password;
+use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
 use super::tls::{self, Tls};
 
@@ -93,21 +95,42 @@ impl PostgresOptions {
     }
 
     /// Opens the database at `url`, such as `postgres://essays@localhost/essays`, and creates the schema if it does not
-    /// exist. If the address has no password, it is that of [`password_file`](Self::password_file), of the environment
-    /// variable `PGPASSWORD`, or of the file in `PGPASSFILE`.
+    /// exist. The parameter `schema` of the address names the schema, like [`schema`](Self::schema). If the address has no
+    /// password, it is that of [`password_file`](Self::password_file), of the environment variable `PGPASSWORD`, or of the
+    /// file in `PGPASSFILE`.
     ///
     /// # Errors
     /// Returns [`StoreError::Io`] if the address is not valid, the database cannot be reached or refuses the user, the
     /// schema was written by a newer version or by another program, or the user may not create it.
-    pub async fn open(mut self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
+    pub async fn open(self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
+        let (config, options) = self.at(url.as_ref())?;
+        PostgresSaver::open_with(config, options).await
+    }
+
+    /// Opens the database at `url` for reading, with one connection. Blocks, and creates nothing.
+    ///
+    /// # Errors
+    /// Returns the errors of [`open`](Self::open), and [`StoreError::Io`] if the schema has no checkpoints.
+    pub fn open_reader(self, url: impl AsRef<str>) -> Result<PostgresReader, StoreError> {
+        let (config, options) = self.at(url.as_ref())?;
+        PostgresReader::open_with(config, options.connections(1).no_migrate())
+    }
+
+    /// Returns the configuration of the connections to an address, and these options with the parameters in it that the
+    /// client library does not know.
+    fn at(mut self, address: &str) -> Result<(Config, Self), StoreError> {
+        let (address, schemas) = address::without(address, &["schema"]);
+        if let Some((_, schema)) = schemas.into_iter().next_back() {
+            self.schema = schema;
+        }
         let invalid = |error: tokio_postgres::Error| PostgresError::Address(with_causes(&error));
-        let address = self.tls.take_from(url.as_ref());
+        let address = self.tls.take_from(&address);
         let mut config = Config::from_str(&address).map_err(invalid)?;
         tls::prepare(&mut config);
         password::complete(&mut config, self.password_file.as_deref())?;
         if config.get_application_name().is_none() {
             config.application_name("superstep");
         }
-        PostgresSaver::open_with(config, self).await
+        Ok((config, self))
     }
 }

@@ -86,7 +86,7 @@ impl Part {
         bytes.ok_or_else(|| self.lacks("bytes"))
     }
 
-    fn id(&self, at: usize) -> Result<[u8; 16], StoreError> {
+    pub(crate) fn id(&self, at: usize) -> Result<[u8; 16], StoreError> {
         self.bytes(at)?.try_into().map_err(|_| self.lacks("an id"))
     }
 
@@ -99,11 +99,11 @@ impl Part {
         std::str::from_utf8(self.bytes(at)?).map_err(|error| corrupt("a name", error))
     }
 
-    fn text(&self, at: usize) -> Result<&str, StoreError> {
+    pub(crate) fn text(&self, at: usize) -> Result<&str, StoreError> {
         self.optional_text(at).ok_or_else(|| self.lacks("a text"))
     }
 
-    fn optional_text(&self, at: usize) -> Option<&str> {
+    pub(crate) fn optional_text(&self, at: usize) -> Option<&str> {
         self.texts.get(at).and_then(Option::as_deref)
     }
 
@@ -143,6 +143,36 @@ impl Part {
         })
     }
 
+    /// Returns the change of a part of the kind `CHANGE`.
+    pub(crate) fn change(&self, limits: SizeLimits) -> Result<Change, StoreError> {
+        let ops = ops(self.text(0)?, limits)?;
+        let ops = ops.iter().map(|op| op.resolve(&Inline)).collect::<Result<_, _>>()?;
+        Ok(Change { field: field(self.int(0)?)?, ops })
+    }
+
+    /// Returns the events of a part of the kind `EMITTED`, with the position of their task.
+    pub(crate) fn emitted(&self, limits: SizeLimits) -> Result<(u32, Emitted), StoreError> {
+        let task = u32::try_from(self.int(0)?).map_err(|error| corrupt("events", error))?;
+        let text = limited(limits, "events", self.text(0)?)?;
+        Ok((task, serde_json::from_str(text).map_err(|error| corrupt("events", error))?))
+    }
+
+    /// Adds the record of a part of the kind `PENDING`, `ASK` or `EFFECT`.
+    pub(crate) fn add_to(&self, work: &mut Carried, limits: SizeLimits) -> Result<(), StoreError> {
+        match self.kind {
+            kind::ASK => work.asks.push(self.ask(limits)?),
+            kind::EFFECT => work.effects.push(self.effect(limits)?),
+            _ => {
+                let text = limited(limits, "a result", self.text(0)?)?;
+                match Pending::parse(text).map_err(|error| corrupt("a pending result", error))? {
+                    Pending::Finished(result) => work.results.push(result),
+                    Pending::Failed(failure) => work.failures.push(failure),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the lease of a part.
     pub(crate) fn lease(&self) -> Result<LeaseRecord, StoreError> {
         Ok(LeaseRecord {
@@ -172,8 +202,8 @@ pub(crate) struct Line {
     run: RunId,
     step: i64,
     source: Source,
-    state: Fingerprint,
-    graph: Fingerprint,
+    pub(crate) state: Fingerprint,
+    pub(crate) graph: Fingerprint,
     pub(crate) manifest: String,
 }
 
@@ -217,7 +247,7 @@ impl Line {
         })
     }
 
-    fn checkpoint(&self, changes: Vec<Change>) -> Result<Checkpoint, StoreError> {
+    pub(crate) fn checkpoint(&self, changes: Vec<Change>) -> Result<Checkpoint, StoreError> {
         let decoded = decode::decode(changes, &self.manifest, &Inline)?;
         Ok(Checkpoint {
             id: self.id,
@@ -261,26 +291,9 @@ impl Reading {
         match part.kind {
             kind::PLACE => self.place = Some(part),
             kind::LINE => self.line = Some(Line::of(&part, limits)?),
-            kind::CHANGE => {
-                let ops = ops(part.text(0)?, limits)?;
-                let ops = ops.iter().map(|op| op.resolve(&Inline)).collect::<Result<_, _>>()?;
-                self.changes.push(Change { field: field(part.int(0)?)?, ops });
-            }
-            kind::PENDING => {
-                let text = limited(limits, "a result", part.text(0)?)?;
-                match Pending::parse(text).map_err(|error| corrupt("a pending result", error))? {
-                    Pending::Finished(result) => self.work.results.push(result),
-                    Pending::Failed(failure) => self.work.failures.push(failure),
-                }
-            }
-            kind::ASK => self.work.asks.push(part.ask(limits)?),
-            kind::EFFECT => self.work.effects.push(part.effect(limits)?),
-            kind::EMITTED => {
-                let task = u32::try_from(part.int(0)?).map_err(|error| corrupt("events", error))?;
-                let text = limited(limits, "events", part.text(0)?)?;
-                let emitted = serde_json::from_str(text).map_err(|error| corrupt("events", error))?;
-                self.emitted.push((task, emitted));
-            }
+            kind::CHANGE => self.changes.push(part.change(limits)?),
+            kind::PENDING | kind::ASK | kind::EFFECT => part.add_to(&mut self.work, limits)?,
+            kind::EMITTED => self.emitted.push(part.emitted(limits)?),
             kind::VALUE => {
                 let (field, ops) = (field(part.int(0)?)?, ops(part.text(0)?, limits)?);
                 match self.values.last_mut() {

@@ -78,6 +78,10 @@ impl PostgresSaver {
         let records = PostgresRecords::new(Arc::clone(session.database()), session.limits());
         Ok(Self { session, records: Arc::new(records) })
     }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
 }
 
 #[async_trait]

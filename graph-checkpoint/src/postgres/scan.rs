@@ -5,6 +5,7 @@ use superstep_core::checkpoint::{
     ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -34,7 +35,12 @@ pub(crate) enum Selection {
 impl Selection {
     /// Adds the arguments that select the checkpoint on a thread.
     pub(crate) fn call<'c>(&'c self, function: &'static str, thread: &'c ThreadId) -> Call<'c> {
-        let call = Call::of(function).name(thread.as_str());
+        self.of(Call::of(function), thread)
+    }
+
+    /// Adds the same to a call without arguments.
+    pub(crate) fn of<'c>(&'c self, call: Call<'c>, thread: &'c ThreadId) -> Call<'c> {
+        let call = call.name(thread.as_str());
         match self {
             Self::Head => call.small(0).uuid(None).bytes(None).int(None).int(None),
             Self::Id(id) => call.small(1).uuid(Some(id.0)).bytes(None).int(None).int(None),
@@ -44,7 +50,7 @@ impl Selection {
     }
 }
 
-fn clamped(limit: usize) -> i64 {
+pub(crate) fn clamped(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
@@ -90,6 +96,17 @@ impl Session {
         at: &At,
         last: impl for<'c> FnOnce(Call<'c>) -> Call<'c> + Send,
     ) -> Result<Option<Vec<Row>>, StoreError> {
+        self.read_selected(Call::of(function), thread, at, last).await
+    }
+
+    /// The same for any call without arguments.
+    pub(crate) async fn read_selected(
+        &self,
+        call: Call<'static>,
+        thread: &ThreadId,
+        at: &At,
+        last: impl for<'c> FnOnce(Call<'c>) -> Call<'c> + Send,
+    ) -> Result<Option<Vec<Row>>, StoreError> {
         let Some(selection) = self.select(thread, at).await? else { return Ok(None) };
         let checkpoint = match at {
             At::Head => "its head".to_owned(),
@@ -98,7 +115,7 @@ impl Session {
             At::Before(node) => format!("before node {node}"),
         };
         let about = About { checkpoint, ..About::thread(thread) };
-        self.read(&last(selection.call(function, thread)), &about).await.map(Some)
+        self.read(&last(selection.of(call, thread)), &about).await.map(Some)
     }
 
     pub(crate) async fn page(&self, scan: Scan) -> Result<Page, StoreError> {
@@ -123,29 +140,8 @@ impl Session {
         let call = call.int(scan.limit.map(clamped));
         let rows = self.read(&call, &About::thread(&"".into())).await?;
         let mut outlines = Outlines::default();
-        let mut threads: Vec<ThreadSummary> = Vec::new();
-        let mut place: Option<Part> = None;
-        for part in Part::all(&rows)? {
-            match part.kind {
-                kind::PLACE => place = Some(part),
-                kind::LINE => {
-                    let place = place.take().ok_or_else(|| corrupt("a thread", "its row is missing"))?;
-                    threads.push(ThreadSummary {
-                        thread: place.name(1)?.into(),
-                        graph: place.name(0)?.to_owned(),
-                        head: Line::of(&part, self.limits())?.summary(&mut outlines)?,
-                        open_asks: Vec::new(),
-                    });
-                }
-                _ => {
-                    let ask = part.ask(self.limits())?;
-                    if let Some(thread) = threads.last_mut().filter(|_| ask.is_open()) {
-                        thread.open_asks.push(ask);
-                    }
-                }
-            }
-        }
-        Ok(threads)
+        let threads = ThreadParts::all(&rows)?.into_iter();
+        threads.map(|parts| parts.summary(self.limits(), &mut outlines)).collect()
     }
 
     async fn open_asks(
@@ -213,5 +209,51 @@ impl Session {
             Ok(NamedCheckpoint { name, checkpoint: CheckpointId(part.uuid(1)?) })
         });
         named.collect()
+    }
+}
+
+/// The parts of a thread in a list: its row, its head, and its open questions.
+pub(crate) struct ThreadParts {
+    place: Part,
+    others: Vec<Part>,
+}
+
+impl ThreadParts {
+    /// Returns the parts by thread.
+    pub(crate) fn all(rows: &[Row]) -> Result<Vec<Self>, StoreError> {
+        let mut threads: Vec<Self> = Vec::new();
+        for part in Part::all(rows)? {
+            match threads.last_mut() {
+                _ if part.kind == kind::PLACE => threads.push(Self { place: part, others: Vec::new() }),
+                Some(thread) => thread.others.push(part),
+                None => return Err(corrupt("a thread", "its row is missing")),
+            }
+        }
+        Ok(threads)
+    }
+
+    pub(crate) fn name(&self) -> Result<ThreadId, StoreError> {
+        Ok(self.place.name(1)?.into())
+    }
+
+    /// Returns the entry of the list.
+    pub(crate) fn summary(
+        self,
+        limits: SizeLimits,
+        outlines: &mut Outlines,
+    ) -> Result<ThreadSummary, StoreError> {
+        let thread = self.name()?;
+        let (mut head, mut open_asks) = (None, Vec::new());
+        for part in self.others {
+            if part.kind == kind::LINE {
+                head = Some(Line::of(&part, limits)?.summary(outlines)?);
+            } else {
+                open_asks.push(part.ask(limits)?);
+            }
+        }
+        open_asks.retain(superstep_core::checkpoint::AskRecord::is_open);
+        let missing = || corrupt(format_args!("thread {thread}"), "its latest checkpoint is missing");
+        let head = head.ok_or_else(missing)?;
+        Ok(ThreadSummary { graph: self.place.name(0)?.to_owned(), head, open_asks, thread })
     }
 }

@@ -113,12 +113,12 @@ impl<'c> Onto<'c> {
 }
 
 /// Returns the digest of an effect that succeeded.
-fn success(effect: &EffectRecord) -> Option<String> {
+pub(crate) fn success(effect: &EffectRecord) -> Option<String> {
     let is_success = matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
     is_success.then(|| digits(Recorded::of(&[], std::slice::from_ref(effect))))
 }
 
 /// Returns the hash by which an effect is found. Its name and its key may be longer than an index allows.
-fn slot(id: &EffectId) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn slot(id: &EffectId) -> Result<Vec<u8>, StoreError> {
     Ok(blake3::hash(encode(id)?.as_bytes()).as_bytes()[..16].to_vec())
 }

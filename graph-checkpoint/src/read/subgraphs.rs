@@ -48,18 +48,14 @@ pub(crate) fn subgraphs(connection: &Connection, thread: &ThreadId) -> Result<Ve
         add_bases(connection, row, &mut bases)?;
         add_links(connection, row, &mut links)?;
     }
-    let wanted = below.into_iter().map(|row| row.name).collect();
-    let (found, at, keys) = (Vec::new(), HashMap::new(), HashMap::new());
-    let mut finding = Finding { thread, wanted, links, found, at, keys, counts: HashMap::new() };
+    let mut finding = Finding::new(thread, below.into_iter().map(|row| row.name).collect(), links);
     for seq in bases {
         CheckpointRow::visit(connection, seq, |row, manifest| {
             finding.learn(row.id, row.step, decode::planned(manifest)?);
             Ok(())
         })?;
     }
-    let Finding { mut found, mut keys, .. } = finding;
-    found.iter_mut().for_each(|subgraph| subgraph.key = keys.remove(&subgraph.thread));
-    Ok(found)
+    Ok(finding.found())
 }
 
 /// Adds the checkpoints on which the thread may have planned tasks: its own, those that they continue, and its head.
@@ -99,7 +95,8 @@ fn add_links(
     Ok(())
 }
 
-struct Finding<'t> {
+/// The subgraphs of a thread, as the checkpoints with their plans are read.
+pub(crate) struct Finding<'t> {
     thread: &'t ThreadId,
     /// The threads below it.
     wanted: BTreeSet<ThreadId>,
@@ -112,10 +109,26 @@ struct Finding<'t> {
     counts: HashMap<NodeName, usize>,
 }
 
-impl Finding<'_> {
+impl<'t> Finding<'t> {
+    /// `wanted` are the threads directly below it, and `links` those of tasks that edits planned again.
+    pub(crate) fn new(
+        thread: &'t ThreadId,
+        wanted: BTreeSet<ThreadId>,
+        links: HashMap<TaskId, ThreadId>,
+    ) -> Self {
+        let (found, at, keys) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { thread, wanted, links, found, at, keys, counts: HashMap::new() }
+    }
+
+    /// Returns the subgraphs that were found.
+    pub(crate) fn found(mut self) -> Vec<Subgraph> {
+        self.found.iter_mut().for_each(|subgraph| subgraph.key = self.keys.remove(&subgraph.thread));
+        self.found
+    }
+
     /// Records the subgraphs that the tasks planned on a checkpoint run, and the keys of those whose state is kept
-    /// there.
-    fn learn(&mut self, base: CheckpointId, step: i64, Planned { tasks, kept }: Planned) {
+    /// there. The checkpoints come from older to newer.
+    pub(crate) fn learn(&mut self, base: CheckpointId, step: i64, Planned { tasks, kept }: Planned) {
         self.keys.extend(kept.into_iter().map(|kept| (kept.thread, kept.key)));
         for (position, task) in (0..).zip(tasks) {
             let id = task.id(base, step);

@@ -9,8 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::json;
-use superstep_checkpoint::CheckpointFile;
-use superstep_cli::{Documents, Exit, Extension, Screen};
+use superstep_cli::{CheckpointSource, Documents, Exit, Extension, Screen};
 use superstep_core::run::AnyGraph;
 use tokio::net::TcpListener;
 
@@ -55,13 +54,16 @@ fn command(about: &'static str, example: &'static str) -> Command {
 }
 
 #[async_trait(?Send)]
-impl Extension<CheckpointFile> for StudioVerb {
+impl Extension<CheckpointSource> for StudioVerb {
     fn command(&self) -> Command {
-        command("Open a page in the browser that shows the file", "Example: superstep studio essays.db")
+        command(
+            "Open a page in the browser that shows the file or the database",
+            "Example: superstep studio essays.db",
+        )
     }
 
-    async fn run(&self, file: CheckpointFile, options: &ArgMatches, screen: Screen<'_>) -> Ended {
-        present(Documents::open(file)?, None, options, screen).await
+    async fn run(&self, source: CheckpointSource, options: &ArgMatches, screen: Screen<'_>) -> Ended {
+        present(Documents::open(source)?, None, options, screen).await
     }
 }
 

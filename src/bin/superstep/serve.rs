@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use superstep::checkpoint::{CheckpointFile, Checkpointer, ReadOnlySaver};
+use superstep::checkpoint::{Checkpointer, ReadOnlySaver};
 use superstep::cli::clap::{ArgMatches, Args, Command, FromArgMatches};
-use superstep::cli::{Exit, Extension, Screen, async_trait};
+use superstep::cli::{CheckpointSource, Exit, Extension, Screen, async_trait};
 use superstep::run::{AnyGraph, ToAnyGraph};
 use superstep::server::{ServeOptions, Stopped};
 
@@ -20,7 +20,7 @@ to run graphs, call `superstep::serve` in the program that has their code.";
 pub(super) struct Serve;
 
 #[async_trait(?Send)]
-impl Extension<CheckpointFile> for Serve {
+impl Extension<CheckpointSource> for Serve {
     fn command(&self) -> Command {
         let command = ServeOptions::augment_args(Command::new("serve"));
         command
@@ -31,12 +31,12 @@ impl Extension<CheckpointFile> for Serve {
 
     async fn run(
         &self,
-        file: CheckpointFile,
+        source: CheckpointSource,
         options: &ArgMatches,
         _screen: Screen<'_>,
     ) -> Result<Exit, Box<dyn Error + Send + Sync>> {
         let options = ServeOptions::from_arg_matches(options)?;
-        let file = ReadOnlySaver::open(file).await?;
+        let file = ReadOnlySaver::open(source.file()?).await?;
         let path = file.path().display();
         let saver: Arc<dyn Checkpointer> = Arc::new(file.clone());
         let mut graphs = Vec::new();

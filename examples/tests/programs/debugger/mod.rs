@@ -4,6 +4,7 @@
 mod changed;
 #[cfg(unix)]
 mod ctrl_c;
+mod databases;
 mod drawings;
 mod forbidden;
 #[cfg(target_os = "linux")]

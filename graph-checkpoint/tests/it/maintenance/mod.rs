@@ -12,4 +12,4 @@ mod retain;
 mod segments;
 mod usage;
 mod verify;
-mod written;
+pub(crate) mod written;

@@ -154,7 +154,7 @@ fn a_schema_is_not_that_of_this_program() {
         refused(
             options().schema("other_format"),
             &url,
-            "the schema other_format has format 0, which this program cannot upgrade: choose another schema",
+            "the schema other_format has format 0, which this program neither reads nor upgrades: choose another schema",
         )
         .await;
         drop(saver);

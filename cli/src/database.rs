@@ -1,0 +1,160 @@
+//! The address of a database, where a verb takes a file.
+
+use std::fmt;
+use std::path::Path;
+
+use superstep_checkpoint::{CheckpointFile, CheckpointReader};
+use superstep_core::run::AnyGraph;
+
+use super::failure::Failure;
+
+/// The time in which a verb tries again while a database restarts.
+#[cfg(feature = "postgres")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The file or the database that a verb reads.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CheckpointSource {
+    /// A file, with its keys.
+    File(CheckpointFile),
+    /// A database.
+    Database(DatabaseUrl),
+}
+
+impl CheckpointSource {
+    /// Returns the database at a URL; `None` if the text is not the URL of a database.
+    #[must_use]
+    pub fn database(url: &str) -> Option<Self> {
+        DatabaseUrl::of(Path::new(url)).map(Self::Database)
+    }
+
+    /// Returns the file.
+    ///
+    /// # Errors
+    /// Fails for a database.
+    pub fn file(self) -> Result<CheckpointFile, Box<dyn std::error::Error + Send + Sync>> {
+        match self {
+            Self::File(file) => Ok(file),
+            Self::Database(url) => {
+                Err(format!("{} is a database: this verb needs a file", url.shown()).into())
+            }
+        }
+    }
+}
+
+impl From<CheckpointFile> for CheckpointSource {
+    fn from(file: CheckpointFile) -> Self {
+        Self::File(file)
+    }
+}
+
+/// The URL of a database. It may contain a password, so only its form without that is printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// Returns the URL; `None` for the path of a file.
+    pub(crate) fn of(text: &Path) -> Option<Self> {
+        let text = text.to_str()?;
+        let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
+        is_url.then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the URL without passwords.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        // A password may contain any sign, also a second `@`.
+        let (user, rest) = match rest.rsplit_once('@') {
+            Some((user, rest)) => (user.split(':').next(), rest),
+            None => (None, rest),
+        };
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let is_shown = |parameter: &&str| {
+            let name = parameter.split('=').next().unwrap_or_default();
+            !name.is_empty() && !name.to_ascii_lowercase().contains("password")
+        };
+        let shown: Vec<&str> = parameters.split('&').filter(is_shown).collect();
+        let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+        let mark = if shown.is_empty() { "" } else { "?" };
+        format!("{scheme}://{user}{place}{mark}{}", shown.join("&"))
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn open(&self) -> Result<superstep_checkpoint::PostgresReader, Failure> {
+        let options = superstep_checkpoint::PostgresSaver::options().busy_limit(PATIENCE);
+        Ok(options.open_reader(&self.0)?)
+    }
+
+    /// Opens the database for reading.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader + Send>, Failure> {
+        Ok(Box::new(self.open()?))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader + Send>, Failure> {
+        Err(self.unsupported())
+    }
+
+    /// Returns a graph that keeps its threads in the database, in the runtime of the caller.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn under(&self, graph: AnyGraph) -> Result<AnyGraph, Failure> {
+        Ok(graph.checkpointer(self.saver().await?))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) async fn under(&self, _graph: AnyGraph) -> Result<AnyGraph, Failure> {
+        Err(self.unsupported())
+    }
+
+    /// Opens the database for writing, in the runtime of the caller.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn saver(&self) -> Result<superstep_checkpoint::PostgresSaver, Failure> {
+        let options = superstep_checkpoint::PostgresSaver::options().connections(4).busy_limit(PATIENCE);
+        Ok(options.open(&self.0).await?)
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn unsupported(&self) -> Failure {
+        Failure::unusable(format!(
+            "{} is a database, and this program is built without the feature `postgres`: build it with that",
+            self.shown()
+        ))
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DatabaseUrl").field(&self.shown()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        DatabaseUrl::of(Path::new(text)).map(|url| url.shown())
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, expected) in [
+            ("postgres://u@h/d", "postgres://u@h/d"),
+            ("postgres://h:5432/d", "postgres://h:5432/d"),
+            ("postgres://u:secret@h/d?schema=s", "postgres://u@h/d?schema=s"),
+            ("postgresql://u:se@cr?et/@h/d", "postgresql://u@h/d"),
+            ("postgres://h/d?user=u&password=secret&schema=s", "postgres://h/d?user=u&schema=s"),
+            ("postgres://u@/d?host=/run/x&PASSWORD=secret", "postgres://u@/d?host=/run/x"),
+            ("postgres://u:secret@h/d?sslpassword=secret", "postgres://u@h/d"),
+        ] {
+            assert_eq!(shown(url).as_deref(), Some(expected));
+            let url = DatabaseUrl::of(Path::new(url)).map(|url| format!("{url:?}"));
+            assert!(url.is_some_and(|url| !url.contains("secret")));
+        }
+        assert_eq!(shown("essays.db"), None);
+        assert_eq!(shown("./postgres://u@h/d"), None);
+    }
+}
