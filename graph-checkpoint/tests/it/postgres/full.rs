@@ -51,7 +51,6 @@ fn noise(number: u64) -> String {
 
 /// What was stored stays, what fails is not stored, and calls succeed once there is space.
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 fn a_full_disk_is_an_error_until_it_has_space() {
     let Some(cluster) = Cluster::own() else { return };
     let folder = cluster.folder().join("small");
