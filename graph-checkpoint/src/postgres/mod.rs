@@ -1,4 +1,4 @@
-//! Checkpoints and the store in a Postgres database.
+//! Checkpoints, the store and the rows of a server in a Postgres database.
 //!
 //! ```text
 //! PostgresSaver ──Call──► Database: pool, retries ──one statement──► functions of the schema: *.sql
@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Each request is a call of one function of the schema: one statement, one transaction, one round trip. Only an edit that
-//! carries work over and a deletion take several. Statements are not prepared by name and nothing depends on the session, so
-//! a pooler in transaction mode may be in between. `PostgresStore` shares the database of a saver.
+//! carries work over, a decision about rows of a server and a deletion take several. Statements are not prepared by name and
+//! nothing depends on the session, so a pooler in transaction mode may be in between. `PostgresStore` and the rows of a server
+//! share the database of a saver.
 
 mod address;
 mod blocking;
