@@ -55,7 +55,7 @@ impl Chosen<'_> {
 pub(crate) fn file_of(graphs: &[AnyGraph]) -> Result<CheckpointFile, Failure> {
     let mut files = graphs.iter().filter_map(checkpoint_file_of);
     let first = files.next().ok_or_else(|| {
-        Failure::unusable("the graphs keep their threads in memory: give them a SqliteSaver")
+        Failure::unusable("the graphs keep their threads in no file: give them a SqliteSaver, or read those of a database with `superstep studio URL`")
     })?;
     match files.all(|other| is_same(other.path(), first.path())) {
         true => Ok(first),
@@ -96,8 +96,8 @@ impl Session {
             .collect();
         Failure::unusable(match files.is_empty() {
             true => {
-                "the graphs keep their threads in memory, where only the program that runs them sees them: name a \
-                 file with --file, or give them a SqliteSaver"
+                "the graphs keep their threads in no file: name a file or the URL of a database with --file, or give \
+                 them a SqliteSaver"
                     .to_owned()
             }
             false => {

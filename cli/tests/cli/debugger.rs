@@ -302,7 +302,7 @@ async fn graphs_without_a_file_or_with_several_need_one_named() {
     let folder = program.file.folder.path().to_owned();
     let forgetful = mails().checkpointer(MemorySaver::new());
     let said = debug(superstep::debugger(&[&forgetful]), &folder, Look::PIPED, "threads").await;
-    assert!(said.err.starts_with("error: the graphs keep their threads in memory, "), "{}", said.err);
+    assert!(said.err.starts_with("error: the graphs keep their threads in no file: "), "{}", said.err);
     let path = program.file.path.to_str().unwrap();
     let line = format!("threads --file {path}");
     assert_eq!(debug(superstep::debugger(&[&forgetful]), &folder, Look::PIPED, &line).await.exit, Exit::Fine);

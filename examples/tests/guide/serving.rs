@@ -25,7 +25,7 @@ async fn a_program_that_does_not_serve_continues() -> super::Result {
 async fn shared(url: &str) -> super::Result {
     let (essays, _) = stories();
     let essays = essays.checkpointer(PostgresSaver::open(url).await?);
-    superstep::serve(&[&essays]).router()?;
+    let _router = superstep::serve(&[&essays]).router()?;
     Ok(())
 }
 

@@ -112,5 +112,8 @@ async fn a_studio_that_cannot_begin_says_why() {
     let in_memory = graph.checkpointer(MemorySaver::new());
     let (exit, _, error) = said(&in_memory, &["studio", "--no-open"]).await;
     assert_eq!(exit, Exit::Unusable);
-    assert_eq!(error, "error: the graphs keep their threads in memory: give them a SqliteSaver\n");
+    assert!(
+        error.starts_with("error: the graphs keep their threads in no file: give them a SqliteSaver, "),
+        "{error}"
+    );
 }
