@@ -80,6 +80,7 @@ const page: Surroundings = {
   isInPane: () => false,
   focusPane: () => {},
   openInbox: () => {},
+  isSmall: () => false,
 };
 
 /** Resolves once a condition holds. */

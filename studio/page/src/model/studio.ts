@@ -1,7 +1,7 @@
 // The store of the page: the view, the documents and the lists that it shows, and the connection.
 
 import { type ReadonlySignal, type Signal, batch, computed, effect, signal } from "@preact/signals";
-import type { Client, Result } from "../wire/client";
+import type { Client, Failure, Result } from "../wire/client";
 import type { DamagedThread, Log, Row, Thread } from "../wire/documents";
 import { type Clock, type Watch, watch } from "../wire/events";
 import * as requests from "../wire/requests";
@@ -67,7 +67,7 @@ export class Studio {
     private readonly history: History,
     private readonly clock: Clock,
   ) {
-    this.view = signal(viewOf(tokenOf(history.fragment()).rest));
+    this.view = signal(this.addressed(tokenOf(history.fragment()).rest));
     this.documents = new Documents((request, abort) => client.get(request, abort));
     this.announcer = new Announcer(clock);
     this.judging = new Judging(client);
@@ -146,8 +146,16 @@ export class Studio {
 
   /** Follows the browser's history, and links. */
   followHistory(): void {
-    const view = viewOf(this.history.fragment());
+    const view = this.addressed(this.history.fragment());
     if (fragmentOf(view) !== fragmentOf(this.view.peek())) this.view.value = view;
+  }
+
+  /** Reads the view of an address. An address with an unknown pane is replaced by the one of the pane that is shown. */
+  private addressed(fragment: string): View {
+    const view = viewOf(fragment);
+    const [, pane] = /[?&]pane=([^&]*)/.exec(fragment) ?? [];
+    if (pane !== undefined && pane !== view.pane) this.history.replace(fragmentOf(view));
+    return view;
   }
 
   select(checkpoint: string | null, how: "push" | "replace" = "push"): void {
@@ -168,6 +176,12 @@ export class Studio {
   readonly selected: ReadonlySignal<string | null> = computed(() => {
     const { thread, checkpoint } = this.view.value;
     return checkpoint ?? thread;
+  });
+
+  /** The error of the selected thread, if nothing of it could be read. */
+  readonly threadFailure: ReadonlySignal<Failure | null> = computed(() => {
+    const rows = this.timeline.value;
+    return rows === null || rows.total.value !== null ? null : rows.failure.value;
   });
 
   /** The row of the selected checkpoint, if it has been read. */
