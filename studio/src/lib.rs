@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     /// The largest size of all files, compressed.
-    const LARGEST: usize = 82 * 1024;
+    const LARGEST: usize = 83 * 1024;
 
     fn compressed(bytes: &[u8]) -> usize {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

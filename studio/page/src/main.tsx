@@ -9,6 +9,7 @@ import { Studio } from "./model/studio";
 import { SharedContext } from "./view/context";
 import { Shell } from "./view/shell";
 import { preparedTheme, switchTheme } from "./view/theme";
+import { isSmall } from "./view/virtual";
 import { Client } from "./wire/client";
 import { clock } from "./wire/events";
 
@@ -18,11 +19,11 @@ const TOKEN = "studio-token";
 /** Set if the keys of the page are switched off. */
 const KEYS_OFF = "studio-keys-off";
 
-function takeToken(): string | null {
+function takeToken(otherwise: string): string | null {
   const { token, rest } = tokenOf(location.hash);
   if (token === null) return sessionStorage.getItem(TOKEN);
   sessionStorage.setItem(TOKEN, token);
-  history.replaceState(null, "", rest || fragmentOf(viewOf("")));
+  history.replaceState(null, "", rest || otherwise);
   return token;
 }
 
@@ -50,7 +51,7 @@ function focusPane(intoField: boolean, frames: number): void {
 
 function start(): void {
   preparedTheme();
-  const client = new Client("/studio/api", takeToken(), (input, init) => fetch(input, init));
+  const client = new Client("/studio/api", takeToken(fragmentOf(viewOf(""))), (input, init) => fetch(input, init));
   const studio = new Studio(
     client,
     {
@@ -88,8 +89,16 @@ function start(): void {
       if (inbox.parentElement instanceof HTMLDetailsElement) inbox.parentElement.open = true;
       inbox.focus();
     },
+    isSmall,
   };
-  const follow = () => studio.followHistory();
+  const follow = () => {
+    if (tokenOf(location.hash).token !== null) {
+      // The program was started again, and its new address opened in this tab.
+      client.token = takeToken(fragmentOf(studio.view.peek()));
+      studio.reconnect();
+    }
+    studio.followHistory();
+  };
   addEventListener("popstate", follow);
   addEventListener("hashchange", follow);
   addEventListener("keydown", (event) => {

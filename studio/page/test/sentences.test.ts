@@ -4,7 +4,7 @@ import { nextOf, nodesFor } from "../src/model/cases";
 import { type Plan, nameProblem, planWords } from "../src/model/storing";
 import { differenceWords, placeWords, unverifiedWords, verdictOf } from "../src/model/replaying";
 import { excerptOf, grouped, placeOf } from "../src/model/search";
-import { standingOf } from "../src/model/standing";
+import { questionWords, standingOf } from "../src/model/standing";
 import * as shapes from "../src/wire/documents";
 import type { Json } from "../src/wire/json";
 
@@ -46,6 +46,16 @@ test("what a thread is doing", () => {
   const running = standingOf(head({ next: ["review"], next_tasks: [task("planned")], lease: lease(false) }));
   assert.deepEqual([running.tone, running.isRunning, running.canResume], ["run", true, false]);
   assert.match(standingOf(head({ next: ["review"], next_tasks: [task("planned")], lease: lease(true) })).words, /The lease of worker has expired/);
+});
+
+test("what became of a thread after an answer", () => {
+  const asks = (...ids: string[]) => head({ next: ["review"], next_tasks: [{ node: "review", id: "1", status: "waiting" }], questions: ids.map((id) => ({ id, node: "review", question: "?" })) });
+  assert.equal(questionWords("t", head({})), "No question is open on t.");
+  assert.equal(questionWords("t", asks("a")), "1 open question on t");
+  assert.equal(questionWords("t", asks("a"), ["a"], ["a"]), "The answer is stored, and the thread continues.");
+  assert.equal(questionWords("t", asks("b"), ["a"], ["a", "b"]), "The answer is stored. 1 open question on t");
+  assert.equal(questionWords("t", asks("b"), ["a"], ["a"]), "Answered. The thread asks again: 1 open question on t");
+  assert.equal(questionWords("t", head({}), ["a"], ["a"]), "The answer is stored. Finished at step 4.");
 });
 
 const replay = (more: { [name: string]: Json }) => shapes.replay({ thread: "t", checkpoint: "c", supersteps: 0, divergent: 0, first: null, unverified: [], other_topology: false, ...more }, "");

@@ -13,7 +13,7 @@ const started: Studio[] = [];
 afterEach(() => started.splice(0).forEach((studio) => studio.stop()));
 
 /** A server with one thread, whose file changes when the test says so. */
-function served(length: number, fragment: string) {
+function served(length: number, fragment: string, waited: number[] = []) {
   const file = { length };
   const asked: string[] = [];
   let changed = () => {};
@@ -61,6 +61,7 @@ function served(length: number, fragment: string) {
   };
   const immediate: Clock = {
     after: (ms, run) => {
+      waited.push(ms);
       const timer = ms <= 2_000 ? setImmediate(run) : undefined;
       return () => clearImmediate(timer);
     },
@@ -79,6 +80,7 @@ const page: Surroundings = {
   isInPane: () => false,
   focusPane: () => {},
   openInbox: () => {},
+  isSmall: () => false,
 };
 
 /** Resolves once a condition holds. */
@@ -110,6 +112,38 @@ test("the latest step is followed until another one is chosen", async () => {
   act(studio, "latest", page);
   assert.equal(studio.selectedRow.value?.step, 33);
   assert.equal(places.length, 1, "moves replace the address");
+});
+
+test("the pause after a refresh grows while the file changes, and is short again after an idle second", async (t) => {
+  const waited: number[] = [];
+  const { studio, asked, change } = served(30, "#/t/visit", waited);
+  const pauses = () => waited.filter((ms) => ms < 1_000);
+  let now = 0;
+  let took = 0;
+  // The times at which a refresh begins and ends.
+  t.mock.method(performance, "now", () => (now += took));
+  studio.start();
+  await until(() => studio.connection.value.state === "live" && asked.length > 0);
+  /** Changes the file while it is read, so that no second is idle. */
+  const busy = async (refreshes: number) => {
+    const before = pauses().length;
+    change();
+    for (let times = 1; times <= refreshes; times += 1) {
+      await until(() => pauses().length === before + times);
+      if (times < refreshes) change();
+    }
+    const idle = waited.length;
+    await until(() => waited.slice(idle).includes(1_000));
+    // The clock of the test calls it in this turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    return pauses().slice(before);
+  };
+  took = 50;
+  assert.deepEqual(await busy(4), [100, 200, 350, 350]);
+  took = 25;
+  assert.deepEqual(await busy(3), [100, 200, 250]);
+  took = 1;
+  assert.deepEqual(await busy(2), [100, 100]);
 });
 
 test("a link to a step far down is found with one request", async () => {

@@ -24,6 +24,8 @@ export interface Surroundings {
   /** Moves the focus into that pane; into a field for text, where keys are letters, only if `intoField`. */
   focusPane(intoField: boolean): void;
   openInbox(): void;
+  /** `true` where there is room for one column only. */
+  isSmall(): boolean;
 }
 
 /** The panes in which a person writes or confirms first. */
@@ -63,11 +65,11 @@ export function act(studio: Studio, action: Action, page: Surroundings): void {
     case "inbox":
       return page.openInbox();
     case "toggleThreads":
-      return toggle(studio, "threads");
+      return changeColumn(studio, "threads", page);
     case "toggleTimeline":
-      return toggle(studio, "timeline");
+      return changeColumn(studio, "timeline", page);
     case "toggleDetail":
-      return toggle(studio, "detail");
+      return changeColumn(studio, "detail", page);
     case "theme":
       return page.switchTheme();
     case "side":
@@ -94,7 +96,14 @@ export function showPane(studio: Studio, pane: PaneName): void {
   studio.show({ ...view, pane, hidden, front: "detail" });
 }
 
-export function toggle(studio: Studio, column: Column): void {
+/** Brings a column to the front where there is room for one only. */
+export function bring(studio: Studio, column: Column): void {
+  const view = studio.view.peek();
+  studio.show({ ...view, front: column, hidden: view.hidden.filter((other) => other !== column) });
+}
+
+function changeColumn(studio: Studio, column: Column, page: Surroundings): void {
+  if (page.isSmall()) return bring(studio, column);
   const view = studio.view.peek();
   const isHidden = view.hidden.includes(column);
   const hidden = isHidden ? view.hidden.filter((other) => other !== column) : [...view.hidden, column];

@@ -6,18 +6,31 @@ import { shownNode } from "./words";
 
 const PAUSE_MS = 2_000;
 
+/** The time for which the answer to an action is visible. */
+const NOTICE_MS = 4_000;
+
 export class Announcer {
   /** The text of an `aria-live` region. */
   readonly text: Signal<string> = signal("");
+  /** The answer to the latest action, while it is visible. */
+  readonly notice: Signal<string> = signal("");
 
   private added = 0;
   private latest = "";
   private waits = false;
+  private keep = () => {};
 
   constructor(private readonly clock: Clock) {}
 
   /** Says something at once, as the answer to an action. */
   say(text: string): void {
+    this.announce(text);
+    this.notice.value = text;
+    this.keep();
+    this.keep = this.clock.after(NOTICE_MS, () => (this.notice.value = ""));
+  }
+
+  private announce(text: string): void {
     // The same text twice would not be read again.
     this.text.value = this.text.peek() === text ? `${text}\u00a0` : text;
   }
@@ -31,7 +44,7 @@ export class Announcer {
 
   private flush(): void {
     if (this.added === 0) return;
-    this.say(`${this.added === 1 ? "1 new step" : `${this.added} new steps`}${this.latest}`);
+    this.announce(`${this.added === 1 ? "1 new step" : `${this.added} new steps`}${this.latest}`);
     this.added = 0;
     this.waits = true;
     this.clock.after(PAUSE_MS, () => {

@@ -24,6 +24,12 @@ export function entryAt(state: Json, path: string): Entry {
   return typeof value === "string" ? { path, typed: value, as: "text" } : { path, typed: print(value, "indented"), as: "json" };
 }
 
+/** Returns `true` for an entry in which nothing was typed. */
+export function isUntouched(state: Json, { path, typed, as }: Entry): boolean {
+  const first = entryAt(state, path);
+  return typed === "" || (typed === first.typed && as === first.as);
+}
+
 /** Returns the entry in the other form, with the same value where it can be kept. */
 export function converted({ path, typed, as }: Entry): Entry {
   if (as === "text") return { path, typed: JSON.stringify(typed), as: "json" };

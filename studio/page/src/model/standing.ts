@@ -49,6 +49,17 @@ export function taskStanding({ status, attempts = 1 }: PlannedTask, checkpoint: 
   }
 }
 
+/** Returns the open questions of a thread in words, after answers to `sent`. `known` are those that were open then. */
+export function questionWords(thread: string, head: Parameters<typeof standingOf>[0], sent: readonly string[] = [], known: readonly string[] = []): string {
+  const left = openQuestions(head).filter(({ id }) => !sent.includes(id));
+  const open = `${counted(left.length, "open question")} on ${shown(thread)}`;
+  if (sent.length === 0) return left.length > 0 ? open : `No question is open on ${shown(thread)}.`;
+  if (left.some(({ id }) => known.includes(id))) return `The answer is stored. ${open}`;
+  if (left.length > 0) return `Answered. The thread asks again: ${open}`;
+  const { tone, words } = standingOf(head);
+  return tone === "good" || tone === "bad" ? `The answer is stored. ${words}` : "The answer is stored, and the thread continues.";
+}
+
 /** Returns the status of a thread in a sentence. */
 export function standingOf(head: Pick<Show, "next" | "next_tasks" | "questions" | "lease" | "step">): Standing {
   const { next, next_tasks: tasks, lease, step } = head;

@@ -1,7 +1,7 @@
 // The store of the page: the view, the documents and the lists that it shows, and the connection.
 
 import { type ReadonlySignal, type Signal, batch, computed, effect, signal } from "@preact/signals";
-import type { Client, Result } from "../wire/client";
+import type { Client, Failure, Result } from "../wire/client";
 import type { DamagedThread, Log, Row, Thread } from "../wire/documents";
 import { type Clock, type Watch, watch } from "../wire/events";
 import * as requests from "../wire/requests";
@@ -25,11 +25,14 @@ export type Connection =
   /** The file is gone, or the program does not answer this page. */
   | { readonly state: "gone" | "refused"; readonly text: string };
 
-/** The shortest and the longest pause between two refreshes while the file changes all the time. */
+/** The first and the longest pause after a refresh. It doubles while the file changes again and again. */
 const PAUSES_MS = [100, 350] as const;
 
-/** The pause is so many times as long as the refresh before it, so that the program that writes keeps the processor. */
+/** A longer pause is at most so many times as long as the refresh before it. It leaves the processor to the program that writes. */
 const PAUSE_FACTOR = 10;
+
+/** After such a time without a change, the next pause is the first one again. */
+const IDLE_MS = 1_000;
 
 /** The number of rows that are read before the height of a list is known. */
 const FIRST_ROWS = 40;
@@ -53,6 +56,9 @@ export class Studio {
 
   private watching: Watch | null = null;
   private refreshing = false;
+  /** The latest pause; 0 if the file did not change for a while. */
+  private pause = 0;
+  private stopIdle = () => {};
   private changed = false;
   private readonly stops: (() => void)[] = [];
 
@@ -61,7 +67,7 @@ export class Studio {
     private readonly history: History,
     private readonly clock: Clock,
   ) {
-    this.view = signal(viewOf(tokenOf(history.fragment()).rest));
+    this.view = signal(this.addressed(tokenOf(history.fragment()).rest));
     this.documents = new Documents((request, abort) => client.get(request, abort));
     this.announcer = new Announcer(clock);
     this.judging = new Judging(client);
@@ -114,6 +120,7 @@ export class Studio {
 
   stop(): void {
     this.watching?.stop();
+    this.stopIdle();
     this.stops.forEach((stop) => stop());
   }
 
@@ -139,8 +146,16 @@ export class Studio {
 
   /** Follows the browser's history, and links. */
   followHistory(): void {
-    const view = viewOf(this.history.fragment());
+    const view = this.addressed(this.history.fragment());
     if (fragmentOf(view) !== fragmentOf(this.view.peek())) this.view.value = view;
+  }
+
+  /** Reads the view of an address. An address with an unknown pane is replaced by the one of the pane that is shown. */
+  private addressed(fragment: string): View {
+    const view = viewOf(fragment);
+    const [, pane] = /[?&]pane=([^&]*)/.exec(fragment) ?? [];
+    if (pane !== undefined && pane !== view.pane) this.history.replace(fragmentOf(view));
+    return view;
   }
 
   select(checkpoint: string | null, how: "push" | "replace" = "push"): void {
@@ -161,6 +176,12 @@ export class Studio {
   readonly selected: ReadonlySignal<string | null> = computed(() => {
     const { thread, checkpoint } = this.view.value;
     return checkpoint ?? thread;
+  });
+
+  /** The error of the selected thread, if nothing of it could be read. */
+  readonly threadFailure: ReadonlySignal<Failure | null> = computed(() => {
+    const rows = this.timeline.value;
+    return rows === null || rows.total.value !== null ? null : rows.failure.value;
   });
 
   /** The row of the selected checkpoint, if it has been read. */
@@ -206,6 +227,7 @@ export class Studio {
 
   private async keepRefreshing(): Promise<void> {
     this.refreshing = true;
+    this.stopIdle();
     while (this.changed) {
       this.changed = false;
       const begun = performance.now();
@@ -214,11 +236,12 @@ export class Studio {
       // A browser sends a few requests at once, so the order counts.
       await Promise.all([this.timeline.peek()?.refresh(), this.documents.refresh(), this.threads.peek().refresh()]);
       this.announceGrowth(before, total);
-      const [shortest, longest] = PAUSES_MS;
-      const pause = Math.min(Math.max(PAUSE_FACTOR * (performance.now() - begun), shortest), longest);
-      await new Promise<void>((resolve) => this.clock.after(pause, resolve));
+      const [first, longest] = PAUSES_MS;
+      this.pause = Math.max(first, Math.min(2 * this.pause, PAUSE_FACTOR * (performance.now() - begun), longest));
+      await new Promise<void>((resolve) => this.clock.after(this.pause, resolve));
     }
     this.refreshing = false;
+    this.stopIdle = this.clock.after(IDLE_MS, () => (this.pause = 0));
   }
 
   private announceGrowth(rows: Rows<Row> | null, before: number | null): void {

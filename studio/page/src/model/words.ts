@@ -13,6 +13,11 @@ export function shown(text: string): string {
   return text.replace(NONPRINTING, (letter) => `\\u{${(letter.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
+/** Returns a text with the full stop of a sentence. */
+export function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
 /** Returns JSON with its nonprinting characters escaped, as `\u202e`: still the same JSON. */
 export function shownJson(json: string): string {
   return json.replace(NONPRINTING, (letter) =>

@@ -1,7 +1,7 @@
 // Says that the connection is lost, or that the file is gone.
 
 import type { JSX } from "preact";
-import { shown, time } from "../model/words";
+import { sentence, shown, time } from "../model/words";
 import { useStudio } from "./context";
 
 export function ConnectionBar(): JSX.Element | null {
@@ -23,7 +23,7 @@ export function ConnectionBar(): JSX.Element | null {
   if (connection.state === "gone" || connection.state === "refused") {
     return (
       <div class="bar bad" role="alert">
-        <span>{shown(connection.text)} You see what was read before.</span>
+        <span>{sentence(shown(connection.text))} You see what was read before.</span>
         <button type="button" class="button" onClick={() => location.reload()}>
           Reload
         </button>

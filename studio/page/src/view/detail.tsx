@@ -1,7 +1,7 @@
 // The right side: the pane switch, and the chosen pane for the selected checkpoint.
 
 import type { JSX } from "preact";
-import { PANES, type PaneName } from "../model/address";
+import { PANES, type PaneName, fragmentOf } from "../model/address";
 import { keyOf, titleOf } from "../model/keys";
 import { shortId, shown, time } from "../model/words";
 import type { Row } from "../wire/documents";
@@ -13,21 +13,30 @@ import { whatRan } from "./timeline/row";
 
 export function Detail(): JSX.Element {
   const studio = useStudio();
-  const { thread, pane } = studio.view.value;
-  const checkpoint = studio.selected.value;
+  const view = studio.view.value;
+  const { pane } = view;
+  const thread = studio.threadFailure.value === null ? view.thread : null;
+  const checkpoint = thread === null ? null : studio.selected.value;
   const row = studio.selectedRow.value;
   // A link may name a checkpoint that is not there.
   const { failure } = useDocument(row === null && checkpoint !== null ? requests.show(checkpoint) : null);
   const { show: Shown, withoutThread: WithoutThread, title } = REGISTRY[pane];
   return (
     <>
-      {thread === null ? <h2 class="sr">{title}</h2> : <Head row={row} isMissing={failure !== null} follows={studio.view.value.checkpoint === null} />}
+      {thread === null ? <h2 class="sr">{title}</h2> : <Head row={row} isMissing={failure !== null} follows={view.checkpoint === null} />}
       <PaneSwitch current={pane} />
       <div class="pane" id="pane" role="region" aria-label={title} tabIndex={0}>
         {thread === null || checkpoint === null ? (
           WithoutThread === undefined ? <Sentence>Choose a thread on the left.</Sentence> : <WithoutThread />
         ) : row === null && failure !== null ? (
-          <FailureSentence failure={failure} />
+          <>
+            <FailureSentence failure={failure} />
+            {view.checkpoint !== null && (
+              <a class="button after-sentence" href={fragmentOf({ ...view, checkpoint: null })}>
+                Go to the latest step
+              </a>
+            )}
+          </>
         ) : (
           <Shown key={pane} thread={thread} checkpoint={checkpoint} row={row} />
         )}

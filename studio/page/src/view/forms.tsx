@@ -144,7 +144,7 @@ export function TextArea(props: {
     <textarea
       {...attributes}
       class={isCode ? "field area mono" : "field area"}
-      rows={Math.min(24, Math.max(rows, value.split("\n").length))}
+      rows={Math.min(12, Math.max(rows, value.split("\n").length))}
       spellcheck={!isCode}
       value={value}
       onInput={(event) => onValue(event.currentTarget.value)}

@@ -74,9 +74,12 @@ export function Sentence(props: { readonly children: ComponentChildren; readonly
 }
 
 export function FailureSentence({ failure }: { readonly failure: Failure }): JSX.Element {
+  // An error of a regular expression points at a place in the lines below.
+  const [first = "", ...rest] = failure.text.split("\n");
   return (
     <div class="sentence bad" role="alert">
-      <p>{shown(failure.text)}</p>
+      <p>{shown(first)}</p>
+      {rest.length > 0 && <pre>{shown(rest.join("\n"))}</pre>}
     </div>
   );
 }

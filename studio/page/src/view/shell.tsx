@@ -1,6 +1,7 @@
 // The frame of the page: header, columns, and what is announced.
 
 import type { JSX, TargetedMouseEvent } from "preact";
+import { bring } from "../model/actions";
 import type { Column } from "../model/address";
 import { BINDINGS } from "../model/keys";
 import { shown } from "../model/words";
@@ -18,10 +19,13 @@ const TITLES: { readonly [C in Column]: string } = { threads: "Threads", timelin
 
 export function Shell(): JSX.Element {
   const studio = useStudio();
-  const { thread, hidden, front, pane } = studio.view.value;
+  const { thread, hidden, pane, ...view } = studio.view.value;
+  // The timeline shows the error of a thread that is not in the file.
+  const isUnknown = studio.threadFailure.value !== null;
+  const front = isUnknown && view.front === "detail" ? "timeline" : view.front;
   // A search, and a first run, need no thread.
-  const isPresent = { threads: true, timeline: thread !== null, detail: thread !== null || REGISTRY[pane].withoutThread !== undefined };
-  const isShown = (column: Column) => !hidden.includes(column) && isPresent[column];
+  const isPresent = { threads: true, timeline: thread !== null, detail: (thread !== null && !isUnknown) || REGISTRY[pane].withoutThread !== undefined };
+  const isShown = (column: Column) => isPresent[column] && (!hidden.includes(column) || (column === "timeline" && isUnknown));
   const columns = (["threads", "timeline", "detail"] as const).filter(isShown);
   const session = useDocument(requests.session());
   const failure = session.value === null ? session.failure : null;
@@ -113,7 +117,6 @@ function ColumnButton({ column, action }: { readonly column: Column; readonly ac
   const act = useAct();
   const { hidden, front } = studio.view.value;
   const isShown = !hidden.includes(column);
-  const bring = () => studio.show({ ...studio.view.peek(), front: column, hidden: hidden.filter((other) => other !== column) });
   return (
     <>
       <button
@@ -126,7 +129,7 @@ function ColumnButton({ column, action }: { readonly column: Column; readonly ac
       >
         {TITLES[column]}
       </button>
-      <button type="button" class="segment small-only" aria-pressed={front === column} onClick={bring}>
+      <button type="button" class="segment small-only" aria-pressed={front === column} aria-keyshortcuts={BINDINGS[action].key} onClick={() => bring(studio, column)}>
         {TITLES[column]}
       </button>
     </>
@@ -147,9 +150,16 @@ function ConnectionDot(): JSX.Element {
 function Announcements(): JSX.Element {
   const { announcer } = useStudio();
   return (
-    <div class="sr" role="status" aria-live="polite">
-      {announcer.text.value}
-    </div>
+    <>
+      <div class="sr" role="status" aria-live="polite">
+        {announcer.text.value}
+      </div>
+      {announcer.notice.value !== "" && (
+        <p class="said" aria-hidden="true">
+          {announcer.notice.value}
+        </p>
+      )}
+    </>
   );
 }
 

@@ -43,7 +43,8 @@ export class Client {
   /** `request` is `fetch`, or a replacement for tests. */
   constructor(
     private readonly base: string,
-    private readonly token: string | null,
+    /** The token of the API; `null` if the address of the page had none. */
+    public token: string | null,
     private readonly request: typeof fetch,
   ) {}
 
@@ -61,7 +62,7 @@ export class Client {
   async stream(route: string, signal: AbortSignal): Promise<{ readonly response: Response; readonly failure: Failure | null }> {
     const call = this.request;
     const response = await call(`${this.base}/${route}`, { headers: this.headers({ accept: "text/event-stream" }), signal, cache: "no-store" });
-    return { response, failure: response.ok ? null : refused(response.status, parsed(await response.text())) };
+    return { response, failure: response.ok ? null : this.refused(response.status, parsed(await response.text())) };
   }
 
   private headers(more: { [name: string]: string }): { [name: string]: string } {
@@ -85,6 +86,13 @@ export class Client {
     }
   }
 
+  private refused(status: number, body: Json): Failure {
+    const { detail, path } = isObject(body) ? body : {};
+    const told = typeof detail === "string" ? detail : `The program refused the request with status ${status}.`;
+    const text = status !== 401 ? told : this.token === null ? NO_TOKEN : UNKNOWN_TOKEN;
+    return { kind: "refused", status, text, ...(typeof path === "string" && { path }) };
+  }
+
   private async body(path: string, init: Init): Promise<Result<string>> {
     const call = this.request;
     let response: Response;
@@ -96,13 +104,14 @@ export class Client {
       if (isAbort(error)) throw error;
       return failed({ kind: "unreachable", text: "The program did not answer. It may have ended, or the connection is lost." });
     }
-    return response.ok ? { ok: true, value: body } : failed(refused(response.status, parsed(body)));
+    return response.ok ? { ok: true, value: body } : failed(this.refused(response.status, parsed(body)));
   }
 }
 
 type Init = RequestInit & { headers?: { [name: string]: string } };
 
-const NO_TOKEN =
+const NO_TOKEN = "This page has no token. Open the address that the program printed when it started.";
+const UNKNOWN_TOKEN =
   "The program does not know the token of this page. Open the address that it printed when it started; it may have been started again since.";
 
 /** Returns the document of an error; `null` if it is none. */
@@ -123,13 +132,6 @@ function unreadable(why: string): Failure {
     kind: "unreadable",
     text: `This page cannot read the answer of the program: ${why}. Reload the page; the program may have been replaced by another version.`,
   };
-}
-
-function refused(status: number, body: Json): Failure {
-  const members = isObject(body) ? body : {};
-  const { detail, path } = members;
-  const text = status === 401 ? NO_TOKEN : typeof detail === "string" ? detail : `The program refused the request with status ${status}.`;
-  return { kind: "refused", status, text, ...(typeof path === "string" && { path }) };
 }
 
 /** Returns the query of an address, with its question mark; absent members are left out. */

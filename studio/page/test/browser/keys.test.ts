@@ -117,10 +117,25 @@ test("the story of the wrong answer, as docs/debugging.md tells it", async (t) =
     await typeMend(tab);
     await tab.shell(`superstep edit ${file} monday --set 'keep=["except Mondays"]'`);
     // The form stays on its step.
-    await tab.sees("option", /^Step 7\s*: Edit ; latest of monday/);
+    await tab.sees("option", /^Step 7\s*: edited ; latest of monday/);
     await tab.press("Escape", "K");
     await tab.sees("heading", "Step 7 · Edit");
   });
   tab.check();
   assert.equal(await superstep("show", file, "monday", "keep"), '[\n  "except Mondays"\n]\n');
+});
+
+test("where one column is shown, its key brings it to the front", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit", { viewport: { width: 480, height: 800 } });
+  await tab.sees("listbox", "Checkpoints of visit, newest first");
+  await tab.press("3");
+  await tab.sees("heading", "Step 21 · evaluate");
+  await tab.press("1");
+  await tab.sees("link", "visit");
+  await tab.press("2");
+  await tab.sees("listbox", "Checkpoints of visit, newest first");
+  await tab.press("i");
+  await tab.reads("No question is open.");
+  tab.check();
 });

@@ -26,7 +26,7 @@ test("what another process writes is shown, and the focus stays", async (t) => {
   await tab.type("2");
   assert.equal(await tab.page.getByRole("textbox", { name: "JSON" }).inputValue(), "1012");
   await superstep("edit", file, "visit", "--set", "score=0");
-  await tab.sees("option", /^Step 22\s*: Edit ; latest of visit/);
+  await tab.sees("option", /^Step 22\s*: edited ; latest of visit/);
   await tab.page.getByRole("status").filter({ hasText: "the latest is step 22" }).waitFor({ state: "attached" });
   // The form is still that of step 21, which a new branch would follow now.
   await tab.sees("heading", "Step 21 · evaluate");
@@ -151,7 +151,7 @@ test("after a broken connection nothing is lost or repeated, and the page is at 
   assert.equal(await tab.page.getByRole("textbox", { name: "Path in the state" }).inputValue(), "answer.x");
   await tab.sees("heading", "Step 6 · write");
   await list.evaluate((element) => element.scrollTo(0, 0));
-  await tab.sees("option", /^Step 24\s*: Edit ; latest of visit/);
+  await tab.sees("option", /^Step 24\s*: edited ; latest of visit/);
   const steps = (await places()).map(([step]) => Number(step));
   assert.deepEqual(steps, steps.map((_, at) => 24 - at), "each step is there once");
   tab.check();
@@ -164,10 +164,15 @@ test("a program that was started again does not know the token", async (t) => {
   await tab.sees("heading", "Step 21 · evaluate");
   await first.stop();
   await tab.sees("alert", "");
-  await serverOf(t, file, "--port", new URL(first.origin).port);
+  const second = await serverOf(t, file, "--port", new URL(first.origin).port);
   await tab.reads(/does not know the token of this page\. Open the address that it printed/);
+  await tab.go("#token=wrong");
+  await tab.reads(/does not know the token of this page/);
+  await tab.go(second.address.slice(second.address.indexOf("#")));
+  await tab.page.getByText("live", { exact: true }).waitFor();
+  await tab.sees("heading", "Step 21 · evaluate");
   const bare = await Tab.open(t, first, "");
-  await bare.reads(/does not know the token of this page/);
+  await bare.reads("This page has no token. Open the address that the program printed when it started.");
 });
 
 test("a file that is deleted or replaced", async (t) => {
@@ -191,8 +196,15 @@ test("a link to what is not in the file", async (t) => {
     await tab.go(`#/t/visit/c/visit@99?pane=${pane}`);
     await tab.reads(/visit has no step 99|there is no .*99/);
   }
+  await (await tab.sees("link", "Go to the latest step")).click();
+  await tab.sees("heading", "Step 21 · evaluate");
+  await tab.go("#/t/visit?pane=nothing");
+  await tab.until(async () => tab.page.url().endsWith("#/t/visit"), "the address of the pane that is shown");
   await tab.go("#/t/nobody");
   await tab.reads(/there is no thread or checkpoint nobody/);
+  assert.equal(await tab.page.getByText(/there is no thread or checkpoint nobody/).count(), 1);
+  await (await tab.sees("link", "Go to the list of threads")).click();
+  await tab.sees("link", "visit");
   tab.check();
 });
 
@@ -245,4 +257,34 @@ test("reading does not change a byte of the file or its folder", async (t) => {
   await tab.page.close();
   await server.stop();
   assert.deepEqual(await contents(), before);
+});
+
+test("a bisection that checked a part of the states offers to check all", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/t/visit");
+  await tab.page.route(/\/api\/bisect\?(?!.*linear)/, (route) =>
+    route.fulfill({ json: { found: "never", flips_back: false, evaluated: 64, checkpoints: 2_000 } }),
+  );
+  await tab.go("#/t/visit?pane=bisect&path=answer&is=missing");
+  await tab.reads("It holds in none of the 64 states checked.");
+  await tab.press("x");
+  await tab.focused("The condition is");
+  await tab.press("Escape");
+  await (await tab.sees("button", "Check every state")).click();
+  await tab.reads(/23 of 23 states checked, up to step 21 of visit/);
+  const all = tab.page.getByRole("checkbox", { name: /^Check every state/ });
+  assert.ok(await all.isChecked());
+  await all.uncheck();
+  await tab.reads("It holds in none of the 64 states checked.");
+  tab.check();
+});
+
+test("a bad pattern of a search is shown with the place of its error", async (t) => {
+  const file = await fileOf(t, "visit");
+  const tab = await Tab.open(t, await serverOf(t, file), "#/?pane=search&find=hist(");
+  const lines = tab.page.locator("pre");
+  await lines.waitFor();
+  assert.match(await lines.innerText(), /^ +hist\(\n +\^\n/);
+  await tab.press("u");
+  await tab.page.locator(".said").waitFor();
 });

@@ -218,7 +218,7 @@ function boundsProblem(number: number, text: string, { least, most, excludesLeas
 /** The error of a text that is not JSON, without the words of the browser, which differ. */
 export function jsonProblem(error: unknown): string {
   const [, position] = (error instanceof Error && /position (\d+)/.exec(error.message)) || [];
-  return `This is not JSON${position === undefined ? "" : `: see character ${Number(position) + 1}`}. A text needs its quotes.`;
+  return `This is not JSON${position === undefined ? "" : `: see character ${Number(position) + 1}`}. Texts need quotes, and each brace and bracket its closing one.`;
 }
 
 /** Returns the content of a field whose part at a position was replaced. */

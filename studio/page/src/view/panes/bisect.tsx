@@ -26,7 +26,7 @@ export function BisectPane(props: PaneProps): JSX.Element {
   );
 }
 
-function ByPredicate({ checkpoint }: PaneProps): JSX.Element {
+function ByPredicate({ thread, checkpoint, row }: PaneProps): JSX.Element {
   const studio = useStudio();
   const { path, is, linear } = studio.view.value.parameters;
   const isLinear = linear !== undefined;
@@ -37,7 +37,15 @@ function ByPredicate({ checkpoint }: PaneProps): JSX.Element {
       <PredicateForm path={path ?? ""} is={is ?? ""} isLinear={isLinear} />
       {isAsked &&
         drawn(found, "Checking states …", (document) => (
-          <Result document={document} checkpoint={checkpoint} path={path} is={is} isLinear={isLinear} isOld={found.isOld && found.loading} />
+          <Result
+            document={document}
+            checkpoint={checkpoint}
+            range={row === null ? "" : `, up to step ${row.step} of ${shown(thread)}`}
+            path={path}
+            is={is}
+            isLinear={isLinear}
+            isOld={found.isOld && found.loading}
+          />
         ))}
     </Block>
   );
@@ -51,10 +59,16 @@ function PredicateForm(props: { readonly path: string; readonly is: string; read
   return (
     <Form run={() => studio.set({ path: path.trim() || null, is: is.trim() || null, linear: isLinear ? "true" : null }, "push")}>
       <div class="fields-row">
-        <LineField label="Path in the state" value={path} onValue={setPath} required placeholder="answer" {...FOCUSED} />
-        <LineField label="The condition is" value={is} onValue={setIs} required placeholder="!~ except Mondays" />
+        <LineField label="Path in the state" value={path} onValue={setPath} required placeholder="answer" {...(props.path === "" && FOCUSED)} />
+        <LineField label="The condition is" value={is} onValue={setIs} required placeholder="> 3" {...(props.path !== "" && FOCUSED)} />
       </div>
-      <Check checked={isLinear} onChecked={setLinear}>
+      <Check
+        checked={isLinear}
+        onChecked={(checked) => {
+          setLinear(checked);
+          if (props.path !== "" && props.is !== "") studio.set({ linear: checked ? "true" : null }, "push");
+        }}
+      >
         Check every state, also if the condition holds and later does not
       </Check>
       <div class="fields-end">
@@ -112,19 +126,22 @@ function beginningOf(form: string): string {
 interface ResultProps {
   readonly document: Bisect;
   readonly checkpoint: string;
+  /** Names the last step that was checked. */
+  readonly range: string;
   readonly path: string;
   readonly is: string;
   readonly isLinear: boolean;
   readonly isOld: boolean;
 }
 
-function Result({ document, checkpoint, path, is, isLinear, isOld }: ResultProps): JSX.Element {
+function Result({ document, checkpoint, range, path, is, isLinear, isOld }: ResultProps): JSX.Element {
   const { found, checkpoint: line, flips_back: flipsBack, evaluated, checkpoints } = document;
   const { file } = useDocument(requests.session()).value ?? { file: "FILE" };
-  const checked = `${exact(evaluated)} of ${counted(checkpoints, "state")} checked`;
+  const checked = `${exact(evaluated)} of ${counted(checkpoints, "state")} checked${range}`;
+  const isPartial = evaluated < checkpoints;
   return (
     <div class={isOld ? "result old" : "result"} role="status">
-      {found === "never" && <p class="result-lead">It holds nowhere.</p>}
+      {found === "never" && <p class="result-lead">{isPartial ? `It holds in none of the ${counted(evaluated, "state")} checked.` : "It holds nowhere."}</p>}
       {found === "always" && <p class="result-lead">It holds from the first step on.</p>}
       {found === "first" && line !== undefined && (
         <>
@@ -132,9 +149,21 @@ function Result({ document, checkpoint, path, is, isLinear, isOld }: ResultProps
           <FoundStep line={line} path={path} />
         </>
       )}
-      {flipsBack && !isLinear && <p class="notice">The condition holds, and later does not: there may be an earlier step. Check every state to be sure.</p>}
+      {flipsBack && <p class="notice">The condition holds, and later does not{isPartial ? ": there may be an earlier step. Check every state to be sure" : ""}.</p>}
+      {isPartial && (found === "never" || flipsBack) && <CheckAll />}
       <p class="dim">{checked}. On the command line:</p>
       <CommandLine command={bisectCommand(file, checkpoint, path, is, isLinear)} />
+    </div>
+  );
+}
+
+function CheckAll(): JSX.Element {
+  const studio = useStudio();
+  return (
+    <div class="fields-end">
+      <button type="button" class="button" onClick={() => studio.set({ linear: "true" }, "push")}>
+        Check every state
+      </button>
     </div>
   );
 }

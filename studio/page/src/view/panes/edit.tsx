@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { editCommand } from "../../model/commands";
 import { differences } from "../../model/difference";
-import { type Edit, type Entry, editOf, entryAt } from "../../model/edits";
+import { type Edit, type Entry, editOf, entryAt, isUntouched } from "../../model/edits";
 import { nextOf } from "../../model/cases";
 import { planWords } from "../../model/storing";
 import { counted, shortId, shown } from "../../model/words";
@@ -114,11 +114,7 @@ function useEntries({ id, state }: Show): readonly [readonly Entry[], (entries: 
   useEffect(() => {
     const before = kept.peek() ?? [];
     if (path === undefined || path === "." || before.some((entry) => entry.path === path)) return;
-    const isUntouched = before.every((entry) => {
-      const first = entryAt(state, entry.path);
-      return entry.typed === first.typed && entry.as === first.as;
-    });
-    kept.value = [...(isUntouched ? [] : before), entryAt(state, path)];
+    kept.value = [...(before.every((entry) => isUntouched(state, entry)) ? [] : before), entryAt(state, path)];
   }, [path, kept]);
   const entries = kept.value ?? (path === undefined || path === "." ? [entryAt(state, "")] : [entryAt(state, path)]);
   return [entries, (next) => (kept.value = next)];

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { contentOf, kindWords } from "../../model/content";
-import { type Entry, converted, entryAt } from "../../model/edits";
+import { type Entry, converted, entryAt, isUntouched } from "../../model/edits";
 import { parsePath, printPath, valueAt } from "../../model/path";
 import { shown } from "../../model/words";
 import { type Json, isObject, kindOf } from "../../wire/json";
@@ -69,11 +69,8 @@ function EntryField({ state, entry, problem, isFirst, put, remove }: EntryProps)
           value={path}
           placeholder="answer"
           {...(isFirst && path === "" && FOCUSED)}
-          onValue={(path) => put({ ...entry, path })}
-          onChange={(event) => {
-            // The present value, unless one is typed already.
-            if (typed === "") put(entryAt(state, event.currentTarget.value.trim()));
-          }}
+          // With the present value, unless another one is typed already.
+          onValue={(path) => put(isUntouched(state, entry) ? entryAt(state, path) : { ...entry, path })}
         />
         {remove !== undefined && (
           <button type="button" class="button quiet" onClick={remove}>

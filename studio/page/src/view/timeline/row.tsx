@@ -64,7 +64,8 @@ export const CheckpointRow = memo((props: Props): JSX.Element => {
       </span>
       <span class="checkpoint-main">
         <span class="first">
-          <span class="node">{whatRan(row)}</span>
+          {isPlainEdit(row) ? null : <span class="node">{whatRan(row)}</span>}
+          {row.source === "update" && <span class="tag edited">edited</span>}
           {heads.map((head) => (
             <span key={head} class="tag head">
               <Spoken>; latest of </Spoken>
@@ -169,6 +170,11 @@ const SOURCES: { readonly [S in Row["source"]]: string } = {
   fork: "Fork",
   pruned: "Pruned",
 };
+
+/** Returns `true` for an edit without nodes that are said to have run. */
+function isPlainEdit(row: Row): boolean {
+  return row.source === "update" && row.ran.every((node) => node === "__edit__");
+}
 
 /** The nodes that ran; for other sources, what the checkpoint is. */
 export function whatRan(row: Row): string {

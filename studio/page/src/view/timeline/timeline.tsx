@@ -2,6 +2,7 @@
 
 import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
+import { atThread, fragmentOf } from "../../model/address";
 import { selectAt } from "../../model/actions";
 import { counted, shown } from "../../model/words";
 import * as requests from "../../wire/requests";
@@ -32,7 +33,16 @@ export function Timeline(): JSX.Element | null {
   const version = rows.version.value;
   const total = rows.total.value;
   const failure = rows.failure.value;
-  if (failure !== null && total === null) return <FailureSentence failure={failure} />;
+  if (failure !== null && total === null) {
+    return (
+      <>
+        <FailureSentence failure={failure} />
+        <a class="button after-sentence" href={fragmentOf(atThread(studio.view.value, null))}>
+          Go to the list of threads
+        </a>
+      </>
+    );
+  }
   if (total === null) return <Sentence>Reading the timeline …</Sentence>;
 
   const read = rows.all().map(([, row]) => row);

@@ -3,8 +3,8 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { fieldOf } from "../../../model/form/field";
-import { openQuestions } from "../../../model/standing";
-import { counted, shown, shownNode } from "../../../model/words";
+import { openQuestions, questionWords } from "../../../model/standing";
+import { shownNode } from "../../../model/words";
 import type { OpenQuestion, Question, Row, Show } from "../../../wire/documents";
 import { type Json, print } from "../../../wire/json";
 import * as requests from "../../../wire/requests";
@@ -44,6 +44,8 @@ interface Props {
 function Answers({ thread, head, listed, row }: Props): JSX.Element {
   const open = openQuestions(head);
   const [sent, setSent] = useState<readonly string[]>([]);
+  // The questions that were open when the latest answer was sent.
+  const [known, setKnown] = useState<readonly string[]>([]);
   // A question that was open here stays visible when it is answered elsewhere, with what was typed.
   const seen = useRef(new Map<string, Seen>());
   const drafts = useStudio().drafts.answers;
@@ -62,7 +64,7 @@ function Answers({ thread, head, listed, row }: Props): JSX.Element {
         </p>
       )}
       <p class="pane-lead" role="status">
-        {open.length > 0 ? `${counted(open.length, "open question")} on ${shown(thread)}` : sent.length > 0 ? "The answer is stored, and the thread continues." : `No question is open on ${shown(thread)}.`}
+        {questionWords(thread, head, sent, known)}
       </p>
       {gone.map(({ question, schema }) => (
         <Lost key={question.id} question={question} schema={schema} />
@@ -77,7 +79,10 @@ function Answers({ thread, head, listed, row }: Props): JSX.Element {
             isOnly={open.length === 1}
             isFirst={at === 0}
             next={head.next}
-            onSent={() => setSent([...sent, question.id])}
+            onSent={() => {
+              setSent([...sent, question.id]);
+              setKnown(open.map(({ id }) => id));
+            }}
           />
         ))}
       <Former row={row} head={head} />

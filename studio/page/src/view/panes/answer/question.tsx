@@ -51,7 +51,7 @@ export function QuestionForm({ thread, question, schema, isOnly, isFirst, next, 
     if (begun === null) return;
     kept.value = null;
     onSent();
-    studio.announcer.say("The answer is stored, and the thread continues.");
+    studio.announcer.say("The answer is stored.");
   };
   return (
     <Form look="card question" run={() => void answer()}>
