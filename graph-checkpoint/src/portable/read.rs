@@ -23,6 +23,9 @@ use crate::write::delete::{kept, place};
 
 /// The rows from which a document is read, in one snapshot.
 pub(crate) trait Rows {
+    /// The places of the schema and the topology of a checkpoint.
+    type Described;
+
     /// Returns the rows of a thread and of the threads below it, by name.
     fn on_or_below(&self, thread: &ThreadId) -> Result<Vec<ThreadRow>, StoreError>;
 
@@ -41,13 +44,12 @@ pub(crate) trait Rows {
     /// their threads to `named`.
     fn kept(&self, seq: i64, named: &mut Vec<i64>) -> Result<Vec<i64>, StoreError>;
 
-    fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError>;
+    fn checkpoint(&self, seq: i64) -> Result<(Checkpoint, Self::Described), StoreError>;
 
-    /// Returns the schema of a checkpoint.
-    fn schema(&self, seq: i64) -> Result<Option<Json>, StoreError>;
+    fn schema(&self, described: &Self::Described) -> Result<Option<Json>, StoreError>;
 
-    /// Returns the topology of a checkpoint, with the name of its graph.
-    fn topology(&self, seq: i64) -> Result<Option<(String, Json)>, StoreError>;
+    /// Returns a topology with the name of its graph.
+    fn topology(&self, described: &Self::Described) -> Result<Option<(String, Json)>, StoreError>;
 
     fn emitted(&self, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError>;
 
@@ -77,6 +79,9 @@ struct FileRows<'c> {
 }
 
 impl Rows for FileRows<'_> {
+    /// Their rows.
+    type Described = (i64, i64);
+
     fn on_or_below(&self, thread: &ThreadId) -> Result<Vec<ThreadRow>, StoreError> {
         ThreadRow::on_or_below(self.connection, thread)
     }
@@ -104,20 +109,18 @@ impl Rows for FileRows<'_> {
         Ok(kept.into_iter().map(|kept| kept.0.cast_signed()).collect())
     }
 
-    fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError> {
-        let Read { checkpoint, .. } =
+    fn checkpoint(&self, seq: i64) -> Result<(Checkpoint, (i64, i64)), StoreError> {
+        let Read { row, checkpoint, .. } =
             reader::checkpoint(self.connection, seq, &mut self.material.borrow_mut())?;
-        Ok(checkpoint)
+        Ok((checkpoint, (row.schema, row.topology)))
     }
 
-    fn schema(&self, seq: i64) -> Result<Option<Json>, StoreError> {
-        let row = CheckpointRow::visit(self.connection, seq, |row, _| Ok(row.schema))?;
-        schema_text(self.connection, Key::Row(row))
+    fn schema(&self, (schema, _): &(i64, i64)) -> Result<Option<Json>, StoreError> {
+        schema_text(self.connection, Key::Row(*schema))
     }
 
-    fn topology(&self, seq: i64) -> Result<Option<(String, Json)>, StoreError> {
-        let row = CheckpointRow::visit(self.connection, seq, |row, _| Ok(row.topology))?;
-        topology_part(self.connection, Key::Row(row))
+    fn topology(&self, (_, topology): &(i64, i64)) -> Result<Option<(String, Json)>, StoreError> {
+        topology_part(self.connection, Key::Row(*topology))
     }
 
     fn emitted(&self, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {
@@ -211,14 +214,14 @@ impl Selection {
         });
         let mut document = Document::new(threads.collect::<Result<_, StoreError>>()?);
         for (seq, owner) in &self.checkpoints {
-            let checkpoint = source.checkpoint(*seq)?;
+            let (checkpoint, described) = source.checkpoint(*seq)?;
             let missing =
                 |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
             if let btree_map::Entry::Vacant(entry) = document.schemas.entry(checkpoint.schema) {
-                entry.insert(source.schema(*seq)?.ok_or_else(|| missing("schema"))?);
+                entry.insert(source.schema(&described)?.ok_or_else(|| missing("schema"))?);
             }
             if let btree_map::Entry::Vacant(entry) = document.topologies.entry(checkpoint.topology) {
-                let (graph, topology) = source.topology(*seq)?.ok_or_else(|| missing("topology"))?;
+                let (graph, topology) = source.topology(&described)?.ok_or_else(|| missing("topology"))?;
                 entry.insert(TopologyPart { graph, topology });
             }
             document.checkpoints.push(CheckpointPart {

@@ -190,6 +190,9 @@ fn seqs(rows: &[tokio_postgres::Row]) -> Result<Vec<i64>, StoreError> {
 }
 
 impl Rows for Found {
+    /// The position of the checkpoint.
+    type Described = i64;
+
     fn on_or_below(&self, thread: &ThreadId) -> Result<Vec<ThreadRow>, StoreError> {
         let mut rows: Vec<ThreadRow> =
             self.threads.values().filter(|row| row.name.is_on_or_below(thread)).cloned().collect();
@@ -227,16 +230,16 @@ impl Rows for Found {
         Ok(places)
     }
 
-    fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError> {
-        self.contents.checkpoint(seq)
+    fn checkpoint(&self, seq: i64) -> Result<(Checkpoint, i64), StoreError> {
+        Ok((self.contents.checkpoint(seq)?, seq))
     }
 
-    fn schema(&self, seq: i64) -> Result<Option<Json>, StoreError> {
-        Ok(self.contents.states.get(&self.contents.line(seq)?.state).cloned())
+    fn schema(&self, seq: &i64) -> Result<Option<Json>, StoreError> {
+        Ok(self.contents.states.get(&self.contents.line(*seq)?.state).cloned())
     }
 
-    fn topology(&self, seq: i64) -> Result<Option<(String, Json)>, StoreError> {
-        Ok(self.contents.graphs.get(&self.contents.line(seq)?.graph).cloned())
+    fn topology(&self, seq: &i64) -> Result<Option<(String, Json)>, StoreError> {
+        Ok(self.contents.graphs.get(&self.contents.line(*seq)?.graph).cloned())
     }
 
     fn emitted(&self, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {

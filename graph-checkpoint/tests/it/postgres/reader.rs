@@ -272,11 +272,11 @@ fn a_reader_creates_nothing_and_says_what_is_missing() {
                 connection.await.unwrap().unwrap();
             }
         };
-        sql("CREATE SCHEMA theirs; CREATE TABLE theirs.essay (id integer)").await;
+        sql("CREATE SCHEMA essayists; CREATE TABLE essayists.essay (id integer)").await;
         assert!(
-            refused("theirs").contains("has no checkpoints in the schema theirs"),
+            refused("essayists").contains("has no checkpoints in the schema essayists"),
             "{}",
-            refused("theirs")
+            refused("essayists")
         );
         drop(PostgresSaver::options().schema("versions").open(cluster.url("superstep")).await.unwrap());
         assert!(open("versions").unwrap().threads().unwrap().is_empty());
