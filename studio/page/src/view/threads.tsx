@@ -47,8 +47,8 @@ export function ThreadsColumn(): JSX.Element {
       <div class="foot">
         <span class="dim">{total === null ? "" : counted(total, "thread")}</span>
         <span class="grow" />
-        <ActionButton action="threadBefore" quiet disabled={!total || selected === 0} />
-        <ActionButton action="threadAfter" quiet disabled={!total || selected === total - 1} />
+        <ActionButton action="threadBefore" sign="up" disabled={!total || selected === 0} />
+        <ActionButton action="threadAfter" sign="down" disabled={!total || selected === total - 1} />
       </div>
     </>
   );
