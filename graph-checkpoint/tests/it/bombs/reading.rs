@@ -50,8 +50,6 @@ pub(crate) struct Told {
     pub(crate) messages: Vec<String>,
     /// The most memory that it ever took, in MiB.
     pub(crate) peak: u64,
-    /// The memory that it took before it read anything.
-    pub(crate) idle: u64,
 }
 
 /// The bomb that the process reads, if it is a reader of bombs.
@@ -68,7 +66,7 @@ pub(crate) fn in_a_process(path: &Path, reader: Reader) -> Told {
     let said = String::from_utf8_lossy(&done.stdout);
     let error = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "the process came to a bad end: {}\n{said}\n{error}", done.status);
-    let mut told = Told { refused: BTreeSet::new(), messages: Vec::new(), peak: 0, idle: 0 };
+    let mut told = Told { refused: BTreeSet::new(), messages: Vec::new(), peak: 0 };
     for line in said.lines() {
         if let Some((_, refusal)) = line.split_once("refused: ") {
             let (kind, message) = refusal.split_once(' ').unwrap();
@@ -76,8 +74,6 @@ pub(crate) fn in_a_process(path: &Path, reader: Reader) -> Told {
             told.messages.push(message.to_owned());
         } else if let Some((_, peak)) = line.split_once("peak: ") {
             told.peak = peak.parse::<u64>().unwrap() / 1024;
-        } else if let Some((_, idle)) = line.split_once("idle: ") {
-            told.idle = idle.parse::<u64>().unwrap() / 1024;
         }
     }
     assert!(told.peak > 0, "{said}\n{error}");
@@ -93,7 +89,6 @@ fn reads_a_bomb() {
         _ => Reader::Limited,
     };
     let path = Path::new(&path);
-    println!("\nidle: {}", most_memory());
     match path.extension().and_then(|kind| kind.to_str()) {
         Some("db") => run(read_file(path, reader)),
         Some("export") => read_export(path, reader),
