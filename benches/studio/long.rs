@@ -19,7 +19,8 @@ use crate::{ms_since, p95};
 /// The time in which the writer's steps are counted.
 const WRITES: Duration = Duration::from_secs(1);
 
-/// The pause of the page after a refresh: ten times as long as the refresh, within these limits.
+/// The first and the longest pause of the page after a refresh. It doubles while the file changes again and again, up to ten
+/// times the time of the refresh.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(350)];
 
 fn runtime() -> Runtime {
@@ -131,12 +132,14 @@ pub(crate) fn writer() -> Figure {
             scope.spawn(|| {
                 // As the page does: after an event it reads the rows that it shows.
                 let mut events = studio.events();
+                let mut pause = Duration::ZERO;
                 while !ended.load(Ordering::Relaxed) {
                     wait_for(&mut events, "event: changed");
                     let begun = Instant::now();
                     studio.get("threads?count=50");
                     studio.get(&format!("log?thread={name}&count=50&graph=true"));
-                    thread::sleep((begun.elapsed() * 10).clamp(PAUSES[0], PAUSES[1]));
+                    pause = (pause * 2).min(begun.elapsed() * 10).clamp(PAUSES[0], PAUSES[1]);
+                    thread::sleep(pause);
                 }
             });
             let steps = steps(name.clone());

@@ -61,9 +61,13 @@ struct Written {
 }
 
 impl Place {
+    /// Fails if the file or the database cannot be read.
     pub(crate) fn open(source: CheckpointSource) -> Result<Self, Failure> {
         match source {
-            CheckpointSource::File(file) => Ok(Self::File(file)),
+            CheckpointSource::File(file) => {
+                drop(SqliteReader::open(file.clone())?);
+                Ok(Self::File(file))
+            }
             #[cfg(feature = "postgres")]
             CheckpointSource::Database(url) => {
                 let watching = Mutex::new(url.open()?);

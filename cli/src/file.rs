@@ -91,9 +91,7 @@ impl FileArgument {
     }
 
     /// Creates the argument for another file, with the key file of its own.
-    pub(crate) fn another(file: NamedFile, key_file: Option<PathBuf>) -> Self {
-        #[cfg(not(feature = "encryption"))]
-        drop(key_file);
+    pub(crate) fn another(file: NamedFile, #[cfg(feature = "encryption")] key_file: Option<PathBuf>) -> Self {
         Self {
             file,
             #[cfg(feature = "encryption")]

@@ -118,13 +118,8 @@ impl Tree {
 impl KeptFile {
     /// Opens a file or a database for reading, to find out if that is possible.
     pub(crate) fn open(source: CheckpointSource) -> Result<Self, Failure> {
-        let (now, place) = (SystemTime::now(), Place::open(source)?);
-        let stamp = place.stamp();
-        // Its error says why the file cannot be read.
-        if let Place::File(file) = &place {
-            drop(SqliteReader::open(file.clone())?);
-        }
-        let stamp = stamp?;
+        let place = Place::open(source)?;
+        let (now, stamp) = (SystemTime::now(), place.stamp()?);
         let looked = Looked { is_fresh: stamp.is_fresh(now), stamp, version: FileVersion::default() };
         let looked = Mutex::new(looked);
         let (reader, connection, memory) = (Mutex::new(Weak::new()), Mutex::default(), Mutex::default());

@@ -12,7 +12,7 @@ use vt100::{Callbacks, Parser, Screen};
 
 use crate::desk::Desk;
 
-/// The time within which a text has to be on the screen.
+/// The time within which a text has to be on the screen, and within which the program has to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const ROWS: u16 = 60;
@@ -202,12 +202,19 @@ impl Terminal {
         self.press("x");
         self.keys.lock().unwrap().take();
         self.master.take();
-        self.child.wait().unwrap().exit_code()
+        self.end()
     }
 
     /// Waits for the end of the program, and returns its exit code.
     pub(crate) fn end(mut self) -> u32 {
-        self.child.wait().unwrap().exit_code()
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            assert!(began.elapsed() < PATIENCE, "the program does not end:\n{}", self.screen());
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Leaves the session.

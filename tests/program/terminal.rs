@@ -187,6 +187,21 @@ fn ctrl_c_twice_leaves_a_run_that_can_be_resumed() {
 }
 
 #[test]
+fn ctrl_c_leaves_if_the_turn_ended_with_the_one_before() {
+    let mut desk = Desk::new();
+    let model = Model::of(&mut desk);
+    let terminal = Terminal::start(&desk, 80, &["Tell a story."]);
+    model.asked();
+    model.says("Once.\n\nUpon");
+    terminal.until("Once.");
+    terminal.press(CTRL_C);
+    terminal.until("Stopped.");
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.end(), 130);
+    assert_eq!(desk.rows()[0]["status"], "done");
+}
+
+#[test]
 fn enter_steers_and_tab_queues() {
     let mut desk = Desk::new();
     let model = Model::of(&mut desk);

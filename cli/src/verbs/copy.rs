@@ -1,7 +1,6 @@
 //! `copy`: copies threads between files and databases.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -34,8 +33,9 @@ pub(crate) struct Copy {
     /// The threads; all if none is named
     threads: Vec<String>,
     /// The key file of the file into which they are copied
+    #[cfg(feature = "encryption")]
     #[arg(long, value_name = "PATH")]
-    to_key_file: Option<PathBuf>,
+    to_key_file: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,7 +56,11 @@ struct CopiedThread {
 
 impl Copy {
     pub(crate) fn answer(&self) -> Result<Copied, Failure> {
-        let to = FileArgument::another(self.to.clone(), self.to_key_file.clone());
+        let to = FileArgument::another(
+            self.to.clone(),
+            #[cfg(feature = "encryption")]
+            self.to_key_file.clone(),
+        );
         let source = Source::open(&self.file)?;
         let wanted = self.wanted(&source)?;
         let (target, created) = WritableFile::open_or_create(&to)?;

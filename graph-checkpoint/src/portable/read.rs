@@ -66,10 +66,14 @@ pub(crate) struct Link {
 
 /// Reads the thread with all its data. Nothing else is read, so damage elsewhere does not matter.
 pub(crate) fn read(rows: &impl Rows, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
-    if thread.is_below() || rows.on_or_below(thread)?.iter().all(|row| row.name != *thread) {
+    if thread.is_below() {
         return Ok(None);
     }
-    Selection::of(rows, thread)?.document(rows).map(Some)
+    let own = rows.on_or_below(thread)?;
+    if own.iter().all(|row| row.name != *thread) {
+        return Ok(None);
+    }
+    Selection::of(rows, thread, own)?.document(rows).map(Some)
 }
 
 /// The rows of a file.
@@ -152,9 +156,9 @@ struct Selection {
 }
 
 impl Selection {
-    fn of(source: &impl Rows, thread: &ThreadId) -> Result<Self, StoreError> {
+    /// `own` are the rows of the thread and of those below it.
+    fn of(source: &impl Rows, thread: &ThreadId, mut own: Vec<ThreadRow>) -> Result<Self, StoreError> {
         // The remains of a deleted thread of this name do not belong to the thread.
-        let mut own = source.on_or_below(thread)?;
         own.retain(|row| row.name.before_deletion() == row.name);
         let mut open = Vec::new();
         for row in &own {

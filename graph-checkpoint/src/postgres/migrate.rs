@@ -40,8 +40,8 @@ async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), F
     if has_format(&connection, database, options).await? {
         return Ok(());
     }
-    if !options.migrates {
-        return Err(Fault::Store(PostgresError::NotMigrated(options.schema.clone()).into()));
+    if let Some(missing) = options.missing {
+        return Err(Fault::Store(missing(options.schema.clone()).into()));
     }
     let failed = |error: tokio_postgres::Error| Fault::of(&error);
     let transaction = connection.transaction().await.map_err(failed)?;

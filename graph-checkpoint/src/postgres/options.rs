@@ -22,7 +22,8 @@ pub struct PostgresOptions {
     pub(crate) connections: usize,
     pub(crate) busy_limit: Duration,
     pub(crate) limits: SizeLimits,
-    pub(crate) migrates: bool,
+    /// The error for a schema that does not exist; `None` if it is created.
+    pub(crate) missing: Option<fn(String) -> PostgresError>,
     pub(crate) tls: Tls,
     password_file: Option<PathBuf>,
 }
@@ -34,7 +35,7 @@ impl PostgresOptions {
             connections: 16,
             busy_limit: Duration::from_secs(30),
             limits: SizeLimits::default(),
-            migrates: true,
+            missing: None,
             tls: Tls::default(),
             password_file: None,
         }
@@ -74,7 +75,7 @@ impl PostgresOptions {
     /// Does not create the schema and its tables, and does not upgrade them. Opening then fails if they are missing.
     #[must_use]
     pub fn no_migrate(mut self) -> Self {
-        self.migrates = false;
+        self.missing = Some(PostgresError::NotMigrated);
         self
     }
 
@@ -113,7 +114,8 @@ impl PostgresOptions {
     /// Returns the errors of [`open`](Self::open), and [`StoreError::Io`] if the schema has no checkpoints.
     pub fn open_reader(self, url: impl AsRef<str>) -> Result<PostgresReader, StoreError> {
         let (config, options) = self.at(url.as_ref())?;
-        PostgresReader::open_with(config, options.connections(1).no_migrate())
+        let missing = Some(PostgresError::NoCheckpoints as fn(String) -> PostgresError);
+        PostgresReader::open_with(config, Self { connections: 1, missing, ..options })
     }
 
     /// Returns the configuration of the connections to an address, and these options with the parameters in it that the

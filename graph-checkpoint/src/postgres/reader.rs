@@ -9,7 +9,6 @@ use superstep_core::state::{Json, Schema};
 use tokio_postgres::Config;
 
 use super::blocking::Blocking;
-use super::error::PostgresError;
 use super::options::PostgresOptions;
 use super::session::Session;
 use crate::checkpoint_reader::CheckpointReader;
@@ -53,17 +52,7 @@ impl PostgresReader {
 
     pub(crate) fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
         let blocking = Blocking::new()?;
-        let session = blocking.wait(|| Session::open(config, options));
-        let session = session.map_err(|error| match error {
-            StoreError::Io(cause) => match cause.downcast::<PostgresError>() {
-                Ok(error) => match *error {
-                    PostgresError::NotMigrated(schema) => PostgresError::NoCheckpoints(schema).into(),
-                    error => error.into(),
-                },
-                Err(cause) => StoreError::Io(cause),
-            },
-            error => error,
-        })?;
+        let session = blocking.wait(|| Session::open(config, options))?;
         Ok(Self { session, blocking })
     }
 

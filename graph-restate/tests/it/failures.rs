@@ -8,7 +8,7 @@ use superstep_restate::restate;
 use tokio::io::copy_bidirectional;
 
 use crate::cluster::Cluster;
-use crate::graphs::{POSTGRES, count, fan, history, lines, open, until};
+use crate::graphs::{POSTGRES, count, fan, history, lines, open, paid_once_each, until};
 use crate::here::Here;
 use crate::server::Server;
 use crate::worker::Worker;
@@ -44,8 +44,7 @@ async fn killed(server: &Server, folder: &Path) {
     }
     let (_, finished) = server.response(&run).await;
     assert_eq!((&finished["status"], &finished["values"]["count"]), (&json!("finished"), &json!(300)));
-    let all: Vec<String> = (1..=300).map(|count| count.to_string()).collect();
-    assert_eq!(lines(folder, "paid"), all);
+    paid_once_each(folder, 300);
 
     let counts = count(folder).await;
     let plain = counts.erased().thread("plain");
@@ -91,8 +90,7 @@ async fn a_server_that_is_killed_continues_its_runs() {
     }
     let (_, finished) = server.response(&run).await;
     assert_eq!(finished["values"]["count"], 200, "{finished}");
-    let all: Vec<String> = (1..=200).map(|count| count.to_string()).collect();
-    assert_eq!(lines(folder.path(), "paid"), all);
+    paid_once_each(folder.path(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,8 +111,7 @@ async fn a_stopped_endpoint_hands_its_runs_over() {
     let _here = Here::start_at(&server, restate(&[&counts]), address).await;
     let (_, finished) = server.response(&run).await;
     assert_eq!(finished["values"]["count"], 300, "{finished}");
-    let all: Vec<String> = (1..=300).map(|count| count.to_string()).collect();
-    assert_eq!(lines(folder.path(), "paid"), all);
+    paid_once_each(folder.path(), 300);
 }
 
 /// The tasks wait for each other, so they run at the same time; and a connection takes 16, so both processes run

@@ -179,6 +179,12 @@ pub(crate) fn lines(folder: &Path, name: &str) -> Vec<String> {
     std::fs::read_to_string(folder.join(name)).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
+/// Asserts that each number up to `to` was paid for once, in order.
+pub(crate) fn paid_once_each(folder: &Path, to: u32) {
+    let all: Vec<String> = (1..=to).map(|count| count.to_string()).collect();
+    assert_eq!(lines(folder, "paid"), all);
+}
+
 /// Lets the node of [`count`] go on that waits at this number.
 pub(crate) fn open(folder: &Path, count: u32) {
     File::create(folder.join(format!("open-{count}"))).expect("a file");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep::run::OnChange;
 use superstep_restate::restate;
 
-use crate::graphs::{Verdict, count, history, lines, open, review, reviews_again, until};
+use crate::graphs::{Verdict, count, history, lines, open, paid_once_each, review, reviews_again, until};
 use crate::here::Here;
 use crate::server::Server;
 
@@ -80,7 +80,7 @@ async fn a_cancelled_run_stops_at_once_and_can_be_resumed() {
     open(folder.path(), 2);
     let (_, finished) = server.call("count/a/resume", &Value::Null).await;
     assert_eq!(finished["values"]["count"], 4, "{finished}");
-    assert_eq!(lines(folder.path(), "paid"), ["1", "2", "3", "4"]);
+    paid_once_each(folder.path(), 4);
     assert_eq!(server.call("count/a/cancel", &Value::Null).await, (200, json!(false)));
 }
 
@@ -105,7 +105,7 @@ async fn a_handler_that_waits_for_a_long_slice_is_suspended() {
     open(folder.path(), 2);
     let (_, finished) = server.response(&run).await;
     assert_eq!(finished["values"]["count"], 3, "{finished}");
-    assert_eq!(lines(folder.path(), "paid"), ["1", "2", "3"]);
+    paid_once_each(folder.path(), 3);
 }
 
 /// Two inputs on one thread: the second waits, also while the first is continued by a second invocation.

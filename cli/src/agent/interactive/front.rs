@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use superstep_assistant::settings::TrustQuestion;
 use superstep_assistant::{AssistantState, Session};
@@ -49,12 +49,17 @@ pub(crate) struct Front {
     pub(super) open: Vec<OpenQuestion>,
     /// `true` after a signal that ends the process.
     pub(super) leaving: Arc<Leaving>,
+    /// The time of the latest Ctrl-C that stopped a turn.
+    pub(super) interrupted: Option<Instant>,
     pub(super) is_over: bool,
     exit: Exit,
 }
 
 /// The time between two looks for a signal, while a key is waited for.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(40);
+
+/// The time within which two Ctrl-C leave, although the turn ended with the first one.
+const TWICE: Duration = Duration::from_secs(2);
 
 /// Works on a session until the user leaves. It has to be called on the thread that owns the standard output.
 ///
@@ -143,6 +148,7 @@ impl Front {
             next: VecDeque::new(),
             open: Vec::new(),
             leaving,
+            interrupted: None,
             is_over: false,
             exit: Exit::Fine,
         })
@@ -258,6 +264,10 @@ impl Front {
             Typed::Message(text) | Typed::Queue(text) | Typed::Stop(text) => self.entered(&text),
             Typed::Woken(text) => {
                 self.prefill = text;
+                Ok(())
+            }
+            Typed::Interrupt if self.interrupted.take().is_some_and(|first| first.elapsed() < TWICE) => {
+                (self.is_over, self.exit) = (true, Exit::Cancelled);
                 Ok(())
             }
             Typed::Interrupt => {

@@ -161,7 +161,7 @@ impl Front {
             Press::Key(KeyEvent { code: KeyCode::Char('c'), modifiers, .. })
                 if modifiers.contains(KeyModifiers::CONTROL) =>
             {
-                self.stop(running);
+                self.interrupt(running);
             }
             Press::Key(KeyEvent { code: KeyCode::Char(letter), modifiers, .. })
                 if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) =>
@@ -181,6 +181,12 @@ impl Front {
         running.stops += 1;
         let order = if running.stops == 1 { Order::Stop } else { Order::Leave };
         running.order(order);
+    }
+
+    /// Stops the turn as [`stop`](Self::stop). A second Ctrl-C soon after leaves, even if the turn has ended meanwhile.
+    fn interrupt(&mut self, running: &mut Running) {
+        self.interrupted = Some(Instant::now());
+        self.stop(running);
     }
 
     fn leave(&mut self, running: &mut Running) {
@@ -212,7 +218,7 @@ impl Front {
                 Ok(())
             }
             Typed::Interrupt => {
-                self.stop(running);
+                self.interrupt(running);
                 Ok(())
             }
             // The input may end before the work does.

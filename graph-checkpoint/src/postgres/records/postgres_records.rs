@@ -73,10 +73,6 @@ fn held_run(run: &str) -> Call<'_> {
     Call::query(sql).name(run)
 }
 
-fn named_thread(row: &Row) -> Result<ThreadRow, StoreError> {
-    rows::thread(get(row, "text")?)
-}
-
 fn assistant(row: &Row) -> Result<AssistantRow, StoreError> {
     decode("server_assistant", get(row, "text")?)
 }
@@ -106,7 +102,7 @@ impl Records for PostgresRecords {
 
     async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         let sql = "SELECT t.text FROM @.server_thread t WHERE sha256(t.name) = sha256($1)";
-        self.one(&Call::query(sql).name(thread.as_str()), named_thread).await
+        self.one(&Call::query(sql).name(thread.as_str()), rows::thread_of).await
     }
 
     async fn change_thread(

@@ -54,6 +54,11 @@ pub(super) fn thread(text: &str) -> Result<ThreadRow, StoreError> {
     decode("server_thread", text)
 }
 
+/// Reads the column `text` of `server_thread`.
+pub(super) fn thread_of(row: &Row) -> Result<ThreadRow, StoreError> {
+    thread(get(row, "text")?)
+}
+
 /// Reads the columns of `server_run`.
 pub(super) fn run(row: &Row) -> Result<RunRow, StoreError> {
     const TABLE: &str = "server_run";

@@ -30,7 +30,8 @@ impl<'c> Conditions<'c> {
         self
     }
 
-    fn tags(mut self, query: &ThreadQuery) -> Self {
+    /// Adds the conditions for the metadata, as far as they are hashed, and for the status.
+    fn of_threads(mut self, query: &ThreadQuery) -> Self {
         for tag in query.metadata.iter().filter_map(|(name, value)| tag(name, value)) {
             let sql = "EXISTS (SELECT 1 FROM @.server_tag o WHERE o.digest = $ AND o.thread = h.id)";
             self = self.and(sql, |call| call.argument(Vec::from(tag), Type::BYTEA));
@@ -71,14 +72,10 @@ fn found<T>(rows: &[Row], read: impl Fn(&Row) -> Result<T, StoreError>) -> Resul
     Ok(Found { rows: page, total })
 }
 
-fn thread(row: &Row) -> Result<ThreadRow, StoreError> {
-    rows::thread(get(row, "text")?)
-}
-
 impl PostgresRecords {
     pub(super) async fn find_threads(&self, query: &ThreadQuery) -> Result<Found<ThreadRow>, StoreError> {
         let is_scalar = query.metadata.iter().all(|(name, value)| tag(name, value).is_some());
-        let mut conditions = Conditions::new().tags(query);
+        let mut conditions = Conditions::new().of_threads(query);
         if let Some(ids) = &query.ids {
             let sql = "sha256(h.name) IN (SELECT sha256(i.name) FROM unnest($) AS i(name))";
             conditions = conditions.and(sql, |call| call.names(ids.iter().map(ThreadId::as_str)));
@@ -88,7 +85,7 @@ impl PostgresRecords {
             let Conditions { sql, call } = conditions;
             let call = call.with_query(format!("SELECT h.text FROM @.server_thread h WHERE {sql}"));
             let rows = self.read(&call).await?;
-            let rows: Vec<ThreadRow> = rows.iter().map(thread).collect::<Result<_, _>>()?;
+            let rows: Vec<ThreadRow> = rows.iter().map(rows::thread_of).collect::<Result<_, _>>()?;
             return Ok(query.page(rows));
         }
         let column = column(query.order.by);
@@ -100,7 +97,7 @@ impl PostgresRecords {
         let nulls = if column == "graph" { nulls } else { "" };
         let order = format!("h.{column} {direction} {nulls}, h.name {direction}");
         let call = conditions.page("server_thread", &order, query.offset, query.limit);
-        found(&self.read(&call).await?, thread)
+        found(&self.read(&call).await?, rows::thread_of)
     }
 
     pub(super) async fn find_runs(&self, query: &RunQuery) -> Result<Found<RunRow>, StoreError> {
