@@ -16,6 +16,12 @@
 //! `SUPERSTEP_TORTURE` multiplies the number of seeds, and `SUPERSTEP_SEED` runs a single one.
 
 mod check;
+#[cfg(feature = "postgres")]
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
+#[cfg(feature = "postgres")]
+mod database;
 mod dice;
 mod driver;
 mod facts;
@@ -25,6 +31,7 @@ mod play;
 mod wire;
 mod world;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -48,6 +55,13 @@ const SEEDS_OF_A_FLAW: u64 = 1_000;
 fn torture() -> u64 {
     let asked = std::env::var("SUPERSTEP_TORTURE").ok();
     asked.map_or(1, |times| times.parse().expect("SUPERSTEP_TORTURE is a number"))
+}
+
+/// Returns so many seeds, or the one of `SUPERSTEP_SEED`.
+fn seeds(count: u64) -> Range<u64> {
+    let asked = std::env::var("SUPERSTEP_SEED").ok();
+    let asked = asked.map(|asked| asked.parse().expect("SUPERSTEP_SEED is a number"));
+    asked.map_or(0..count * torture(), |number: u64| number..number + 1)
 }
 
 fn runtime() -> Runtime {
@@ -87,7 +101,7 @@ fn play_all(seeds: u64, place: u16) -> Counts<&'static str> {
             if number >= seeds {
                 return seen;
             }
-            let seed = Seed { number, place, flaw: None, in_a_file: false };
+            let seed = Seed { number, place, flaw: None, defers: false };
             let played = play(&graphs, seed);
             if let Some(complaint) = played.complaint(seed) {
                 panic!("{complaint}");
@@ -118,7 +132,7 @@ fn add(all: &mut Counts<&'static str>, seen: Counts<&'static str>) {
 fn nothing_is_lost_and_nothing_repeated_whatever_befalls_the_drivers() {
     if let Ok(asked) = std::env::var("SUPERSTEP_SEED") {
         let number = asked.parse().expect("SUPERSTEP_SEED is a number");
-        let seed = Seed { number, place: 1, flaw: None, in_a_file: false };
+        let seed = Seed { number, place: 1, flaw: None, defers: false };
         let played = play(&Graphs::new(), seed);
         assert_eq!(played.complaint(seed), None);
         return;
@@ -159,7 +173,7 @@ const EVERYTHING: [&str; 20] = [
 fn a_seed_always_gives_the_same() {
     let graphs = Graphs::new();
     for number in 0..100 {
-        let seed = Seed { number, place: 2, flaw: None, in_a_file: false };
+        let seed = Seed { number, place: 2, flaw: None, defers: false };
         let [first, second] = [(), ()].map(|()| play(&graphs, seed));
         assert_eq!(first.trace, second.trace, "seed {number}");
         assert_eq!(first.history, second.history, "seed {number}");
@@ -175,7 +189,7 @@ fn first_to_show(flaw: Flaw, place: u16) -> Option<(u64, String)> {
 fn first_to_say(flaw: Flaw, place: u16, what: &str) -> Option<(u64, String)> {
     let graphs = Graphs::new();
     (0..SEEDS_OF_A_FLAW).find_map(|number| {
-        let played = play(&graphs, Seed { number, place, flaw: Some(flaw), in_a_file: false });
+        let played = play(&graphs, Seed { number, place, flaw: Some(flaw), defers: false });
         played.verdict.err().filter(|wrong| wrong.contains(what)).map(|wrong| (number, wrong))
     })
 }
@@ -217,8 +231,8 @@ fn an_effect_that_two_begin_is_noticed() {
 #[test]
 fn the_same_holds_in_a_file() {
     let graphs = Graphs::new();
-    for number in 0..SEEDS_IN_A_FILE * torture() {
-        let seed = Seed { number, place: 7, flaw: None, in_a_file: true };
+    for number in seeds(SEEDS_IN_A_FILE) {
+        let seed = Seed { number, place: 7, flaw: None, defers: true };
         if let Some(complaint) = play_in_a_file(&graphs, seed).complaint(seed) {
             panic!("{complaint}");
         }

@@ -34,6 +34,11 @@ impl Graphs {
     pub(crate) fn new() -> Self {
         Self(Workload::ALL.iter().map(|workload| workload.graph()).collect())
     }
+
+    /// Returns the graph that a seed runs.
+    fn of(&self, seed: u64) -> &Graph<Ledger, Stage> {
+        &self.0[usize::try_from(seed).expect("a small number") % self.0.len()]
+    }
 }
 
 /// A seed with everything that it depends on.
@@ -43,7 +48,8 @@ pub(crate) struct Seed {
     /// The number of this world among concurrent worlds.
     pub(crate) place: u16,
     pub(crate) flaw: Option<Flaw>,
-    pub(crate) in_a_file: bool,
+    /// `true` if the store queues some calls without waiting for them.
+    pub(crate) defers: bool,
 }
 
 /// The result of a seed.
@@ -98,7 +104,6 @@ impl Seed {
     /// Runs it on an empty store. Each driver uses its own saver of `savers`, in turn, like several programs that use
     /// one file.
     pub(crate) async fn play(self, graphs: &Graphs, savers: &[Arc<dyn Checkpointer>]) -> Played {
-        let workload = usize::try_from(self.number).expect("a small number") % graphs.0.len();
         let world = World::new(self.number, self.place);
         let store = Arc::clone(&savers[0]);
         let flawed = self.flaw.map(|flaw| Arc::new(Flawed::new(Arc::clone(&store), flaw)));
@@ -108,7 +113,7 @@ impl Seed {
             Some(flawed) => vec![Arc::clone(flawed) as Arc<dyn Checkpointer>],
             None => savers.to_vec(),
         };
-        let graph = &graphs.0[workload];
+        let graph = graphs.of(self.number);
         let (living, born) = (Vec::new(), 0);
         let mut play = Play { seed: self, world, graph, savers, flawed, run, living, born };
         let ended = play.through_all_trouble().await;
@@ -183,7 +188,7 @@ impl Play<'_> {
         self.born += 1;
         let fortune = Fortune::new(&self.world, self.run);
         let store = Arc::clone(&self.savers[number % self.savers.len()]);
-        let wire = Wire { world: self.world.clone(), driver: number, store, defers: self.seed.in_a_file };
+        let wire = Wire { world: self.world.clone(), driver: number, store, defers: self.seed.defers };
         let actor = Actor { world: self.world.clone(), driver: number };
         let graph = self.graph.clone().with_context(Stage { actor }).checkpointer(wire);
         let graph = graph.ambient(fortune.clone());

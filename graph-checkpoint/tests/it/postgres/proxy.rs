@@ -1,10 +1,11 @@
-//! A proxy between a saver and the server: it counts requests, and loses answers.
+//! A proxy between a saver and the server: it counts requests, loses answers, and ends connections at any byte.
 
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
@@ -13,11 +14,20 @@ pub(crate) struct Proxy {
     counts: Arc<Counts>,
 }
 
+/// A direction of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Request,
+    Answer,
+}
+
 #[derive(Default)]
 struct Counts {
     waits: AtomicU64,
     loses: AtomicBool,
     holds: AtomicBool,
+    /// The numbers of bytes in each direction after which the connection ends, plus one; 0 if it does not.
+    cuts: [AtomicUsize; 2],
 }
 
 impl Proxy {
@@ -61,6 +71,16 @@ impl Proxy {
         self.counts.loses.store(true, Ordering::SeqCst);
     }
 
+    /// Ends the connection after so many more bytes in this direction.
+    pub(crate) fn cut(&self, way: Way, after: usize) {
+        self.counts.cuts[way as usize].store(after + 1, Ordering::SeqCst);
+    }
+
+    /// Cuts no connection any more. Returns `true` if one was cut since [`cut`](Self::cut).
+    pub(crate) fn has_cut(&self, way: Way) -> bool {
+        self.counts.cuts[way as usize].swap(0, Ordering::SeqCst) == 0
+    }
+
     /// Lets new connections wait, or go on.
     pub(crate) fn hold_new_connections(&self, holds: bool) {
         self.counts.holds.store(holds, Ordering::SeqCst);
@@ -81,7 +101,7 @@ impl Counts {
             let mut length = [0; 4];
             if (is_begun && client.read_exact(&mut kind).is_err()) || client.read_exact(&mut length).is_err()
             {
-                let _closed = server.shutdown(std::net::Shutdown::Both);
+                let _closed = server.shutdown(Shutdown::Both);
                 return;
             }
             let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
@@ -90,8 +110,13 @@ impl Counts {
                 self.waits.fetch_add(1, Ordering::SeqCst);
             }
             let head = if is_begun { &kind[..] } else { &[] };
-            let sent = server.write_all(head).and_then(|()| server.write_all(&length));
-            if sent.and_then(|()| server.write_all(&body)).is_err() {
+            let message = [head, &length, &body].concat();
+            let (sent, is_cut) = self.before_cut(Way::Request, &message);
+            if server.write_all(sent).is_err() {
+                return;
+            }
+            if is_cut {
+                let _closed = [&client, &server].map(|stream| stream.shutdown(Shutdown::Both));
                 return;
             }
             is_begun = true;
@@ -103,8 +128,25 @@ impl Counts {
         // The server answers after it has carried out the request.
         while let Ok(count @ 1..) = server.read(&mut bytes)
             && !self.loses.swap(false, Ordering::SeqCst)
-            && client.write_all(&bytes[..count]).is_ok()
-        {}
-        let _closed = client.shutdown(std::net::Shutdown::Both);
+        {
+            let (sent, is_cut) = self.before_cut(Way::Answer, &bytes[..count]);
+            if client.write_all(sent).is_err() || is_cut {
+                break;
+            }
+        }
+        let _closed = client.shutdown(Shutdown::Both);
+    }
+
+    /// Returns the bytes to forward, and `true` if the connection ends after them.
+    fn before_cut<'b>(&self, way: Way, bytes: &'b [u8]) -> (&'b [u8], bool) {
+        let cut = &self.cuts[way as usize];
+        let left = cut.load(Ordering::SeqCst);
+        if left == 0 {
+            return (bytes, false);
+        }
+        // The one that ends the connection does so before the client or the server can send more.
+        let is_cut = left <= bytes.len();
+        cut.store(if is_cut { 0 } else { left - bytes.len() }, Ordering::SeqCst);
+        (if is_cut { &bytes[..left - 1] } else { bytes }, is_cut)
     }
 }
