@@ -7,6 +7,7 @@ mod cuts;
 mod errors;
 mod full;
 mod lost_answers;
+mod pooler;
 mod proxy;
 mod reader;
 mod round_trips;
