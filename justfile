@@ -49,7 +49,7 @@ conformance recordings python="":
 
 # run the tests of docs/reliability.md with larger counts, for a night; as root, on an otherwise idle machine
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
-    fidelity soak kills (fuzz "all" "600")
+    fidelity soak kills kills-restate (fuzz "all" "600")
 
 # run the gate's part of tests/processes/torture with so many times its counts; needs strace
 files times="20":
@@ -79,6 +79,10 @@ graphs count="1000000":
 # kill servers under the load of clients, and try the mutants; docs/reliability.md has the latest result
 kills count="10000":
     SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture
+
+# kill processes, nodes of Restate and Postgres under the load of clients; .ci/run restate installs the server
+kills-restate count="1000":
+    SUPERSTEP_KILLS={{ count }} cargo test -p superstep-restate kills -- --nocapture
 
 # send more random requests to the server's router than the gate
 requests count="1000000":

@@ -5,18 +5,14 @@ use std::time::Duration;
 
 use superstep::checkpoint::{Checkpointer, PostgresSaver};
 use tokio::runtime::Runtime;
-use tokio_postgres::NoTls;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Defect};
 use crate::driver::THREAD;
 use crate::play::{Graphs, Played, Seed};
 use crate::{SEEDS_OF_A_FLAW, seeds};
 
 /// The number of seeds in the gate.
 const SEEDS: u64 = 150;
-
-/// A guard that a function lacks: its name, the guard, and the text in its place.
-type Defect = (&'static str, &'static str, &'static str);
 
 /// A schema of a database.
 struct Database {
@@ -33,28 +29,19 @@ impl Database {
     }
 
     /// Creates the schema, and puts a defect into a function.
-    fn with(schema: &'static str, (function, guard, instead): Defect) -> Option<Self> {
+    fn with(schema: &'static str, defect: Defect) -> Option<Self> {
         let database = Self::new(schema)?;
-        runtime().block_on(async {
-            let (client, connection) =
-                tokio_postgres::connect(&database.url(), NoTls).await.expect("it connects");
-            tokio::spawn(connection);
-            let definition = format!("SELECT pg_get_functiondef('{schema}.{function}'::regproc)");
-            let row = client.query_one(&definition, &[]).await.expect("the function exists");
-            let text: String = row.get(0);
-            assert_eq!(text.matches(guard).count(), 1, "{text}");
-            client.batch_execute(&text.replace(guard, instead)).await.expect("it is replaced");
-        });
+        database.cluster.replace_in(schema, defect);
         Some(database)
-    }
-
-    fn url(&self) -> String {
-        self.cluster.url("superstep")
     }
 
     async fn saver(&self) -> PostgresSaver {
         let options = PostgresSaver::options().schema(self.schema).connections(1);
-        options.busy_limit(Duration::from_secs(60)).open(self.url()).await.expect("it opens")
+        options
+            .busy_limit(Duration::from_secs(60))
+            .open(self.cluster.url("superstep"))
+            .await
+            .expect("it opens")
     }
 
     /// Runs a seed. Each driver has a saver of its own, with its own knowledge of the thread.

@@ -11,15 +11,20 @@ use tokio::net::TcpStream;
 type Answer = Result<(u16, Value), Box<dyn std::error::Error + Send + Sync>>;
 
 pub(crate) async fn get(url: &str) -> Answer {
-    send(Method::GET, url, &Value::Null).await
+    send(Method::GET, url, &Value::Null, None).await
 }
 
 /// Posts JSON; `Null` stands for no body.
 pub(crate) async fn post(url: &str, body: &Value) -> Answer {
-    send(Method::POST, url, body).await
+    send(Method::POST, url, body, None).await
 }
 
-async fn send(method: Method, url: &str, body: &Value) -> Answer {
+/// Posts JSON with a key by which a repetition is known.
+pub(crate) async fn post_once(url: &str, body: &Value, key: &str) -> Answer {
+    send(Method::POST, url, body, Some(key)).await
+}
+
+async fn send(method: Method, url: &str, body: &Value, key: Option<&str>) -> Answer {
     let url: Uri = url.parse()?;
     let authority = url.authority().ok_or("an address without a host")?.as_str();
     let stream = TcpStream::connect(authority).await?;
@@ -27,6 +32,9 @@ async fn send(method: Method, url: &str, body: &Value) -> Answer {
     let connection = tokio::spawn(connection);
     let mut request = Request::builder().method(method).uri(url.path()).header("host", authority);
     request = request.header("accept", "application/json");
+    if let Some(key) = key {
+        request = request.header("idempotency-key", key);
+    }
     let body = match body {
         Value::Null => Bytes::new(),
         body => {

@@ -1,14 +1,15 @@
 //! Processes and servers that end in the middle of runs, and runs over several processes.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::json;
 use superstep_restate::restate;
 use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::cluster::Cluster;
-use crate::graphs::{POSTGRES, count, fan, history, lines, open, paid_once_each, until};
+use crate::graphs::{POSTGRES, count, fan, free_ports, history, lines, open, paid_once_each, until};
 use crate::here::Here;
 use crate::server::Server;
 use crate::worker::Worker;
@@ -120,9 +121,8 @@ async fn a_stopped_endpoint_hands_its_runs_over() {
 async fn a_wide_superstep_is_spread_over_processes() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    let ports = free.map(|port| port.local_addr().expect("it is bound").port());
-    let balancer = balance(ports[0], [ports[1], ports[2]]).await;
+    let ports = free_ports(3);
+    let balancer = balance(ports[0], vec![ports[1], ports[2]]).await;
     let arguments = |port| format!("--port {port} --register {} --uri http://{balancer}", server.admin());
     let _workers = [ports[1], ports[2]].map(|port| Worker::start(folder.path(), &arguments(port)));
 
@@ -142,18 +142,20 @@ async fn a_wide_superstep_is_spread_over_processes() {
     assert_eq!(history(&fans, "a").await, history(&fans, "plain").await);
 }
 
-/// Leads the connections of a port to these ports in turn, as a load balancer does.
-async fn balance(port: u16, to: [u16; 2]) -> SocketAddr {
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("it is free");
+/// Leads the connections of a port to these ports in turn, as a load balancer does. A port on which nothing listens is
+/// left out.
+pub(crate) async fn balance(port: u16, to: Vec<u16>) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("it is free");
     let address = listener.local_addr().expect("it is bound");
     tokio::spawn(async move {
-        for port in to.into_iter().cycle() {
-            let Ok((mut from, _)) = listener.accept().await else { continue };
-            tokio::spawn(async move {
-                if let Ok(mut to) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await {
-                    drop(copy_bidirectional(&mut from, &mut to).await);
+        let mut turns = to.clone().into_iter().cycle();
+        while let Ok((mut from, _)) = listener.accept().await {
+            for port in turns.by_ref().take(to.len()) {
+                if let Ok(mut to) = TcpStream::connect(("127.0.0.1", port)).await {
+                    tokio::spawn(async move { copy_bidirectional(&mut from, &mut to).await });
+                    break;
                 }
-            });
+            }
         }
     });
     address

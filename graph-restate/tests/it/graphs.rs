@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
 use superstep::error::NodeError;
 use superstep::graph::{END, START, StateGraph, each, to};
-use superstep::node::{Ask, Effects, Input, Snapshot};
+use superstep::id::IdempotencyKey;
+use superstep::node::{Ask, Effects, Input, OnUnknown, Snapshot};
 use superstep::reducer::Append;
 use superstep::route::Route;
 use superstep::run::Graph;
@@ -106,6 +108,37 @@ pub(crate) async fn count(folder: &Path) -> Graph<Count> {
     g.compile().expect("it is complete").shared_checkpointer(saver(folder).await).recursion_limit(10_000)
 }
 
+/// A chain of payments: lines in a file with the name of the account.
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Account {
+    name: String,
+    to: u64,
+    paid: u64,
+}
+
+/// Of each payment, there is a line with its number and its idempotency key.
+pub(crate) async fn pays(folder: &Path) -> Graph<Account> {
+    let own = folder.to_owned();
+    let mut g = StateGraph::<Account>::new("pays");
+    let pay = g.node("pay", move |account: Snapshot<Account>, fx: Effects| {
+        let folder = own.clone();
+        async move {
+            let (paid, folder, name) = (account.paid + 1, &folder, &account.name);
+            let pay = |key: IdempotencyKey| async move { append(folder, name, format!("{paid} {key}")) };
+            fx.effect("pay").run(pay).await?;
+            let next = if paid < account.to { Next::Again } else { Next::Done };
+            Ok::<_, NodeError>((Account::update().paid(paid), next))
+        }
+    });
+    g.policy(pay).on_unknown(OnUnknown::Retry);
+    g.edge(START, pay);
+    g.route(pay, move |next| match next {
+        Next::Again => to(pay),
+        Next::Done => END,
+    });
+    g.compile().expect("it is complete").shared_checkpointer(saver(folder).await)
+}
+
 /// A superstep with a task per item, each of which waits until this many have begun.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fan {
@@ -190,10 +223,12 @@ pub(crate) fn open(folder: &Path, count: u32) {
     File::create(folder.join(format!("open-{count}"))).expect("a file");
 }
 
-/// Returns a port on which nothing listens.
-pub(crate) fn free_port() -> u16 {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    port.local_addr().expect("it is bound").port()
+/// Returns ports on which nothing listens.
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
+    // All are open at once, so they differ.
+    let open = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let open: Vec<TcpListener> = open.collect();
+    open.iter().map(|port| port.local_addr().expect("it is bound").port()).collect()
 }
 
 /// Waits until a condition holds that another process makes true.

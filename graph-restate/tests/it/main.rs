@@ -8,9 +8,13 @@ mod client;
 #[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
 #[expect(dead_code, reason = "tests of the saver use more of it")]
 mod cluster;
+#[path = "../../../server/tests/kills/dice.rs"]
+#[expect(dead_code, reason = "the tests of the server use more of it")]
+mod dice;
 mod failures;
 mod graphs;
 mod here;
+mod kills;
 mod page;
 mod runs;
 mod server;

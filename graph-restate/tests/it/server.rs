@@ -1,6 +1,5 @@
-//! A server of Restate for one test, in a temporary folder, on free ports of this machine.
+//! Servers of Restate for one test, each in a temporary folder, on free ports of this machine.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{get, post};
+use crate::graphs::free_ports;
 
 /// A running server. It is ended when it is dropped.
 pub(crate) struct Server {
@@ -17,27 +17,59 @@ pub(crate) struct Server {
     folder: TempDir,
     /// The ports of the admin API, of the ingress, and for other servers.
     ports: [u16; 3],
+    /// The settings of a node of a cluster.
+    settings: Vec<(&'static str, String)>,
     process: Mutex<Child>,
 }
 
 impl Server {
     /// Starts a server; returns `None` where there is none.
-    #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
     pub(crate) async fn start() -> Option<Self> {
+        let [server] = Self::spawn_all(|_, _: &[[u16; 3]; 1]| Vec::new())?;
+        server.ready().await;
+        Some(server)
+    }
+
+    /// Starts a cluster of three nodes, in which each entry is stored by two; returns `None` where there is no server.
+    pub(crate) async fn cluster() -> Option<[Self; 3]> {
+        let nodes = Self::spawn_all(|number, ports: &[[u16; 3]; 3]| {
+            let address = |ports: &[u16; 3]| format!("http://127.0.0.1:{}", ports[2]);
+            let all = ports.each_ref().map(address);
+            vec![
+                ("RESTATE_CLUSTER_NAME", "test".to_owned()),
+                ("RESTATE_NODE_NAME", format!("node-{number}")),
+                ("RESTATE_AUTO_PROVISION", (number == 0).to_string()),
+                ("RESTATE_ADVERTISED_ADDRESS", all[number].clone()),
+                ("RESTATE_METADATA_CLIENT__TYPE", "replicated".to_owned()),
+                ("RESTATE_METADATA_CLIENT__ADDRESSES", format!("{all:?}")),
+                ("RESTATE_DEFAULT_REPLICATION", "2".to_owned()),
+            ]
+        })?;
+        for node in &nodes {
+            node.ready().await;
+        }
+        Some(nodes)
+    }
+
+    /// Starts so many servers, with settings by their number and the ports of all.
+    #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+    fn spawn_all<const N: usize>(
+        settings: impl Fn(usize, &[[u16; 3]; N]) -> Vec<(&'static str, String)>,
+    ) -> Option<[Self; N]> {
         let Some(program) = program() else {
             let needed = std::env::var_os("SUPERSTEP_NEEDS_RESTATE").is_some();
             assert!(!needed, "there is no server of Restate in target/restate: run .ci/run restate");
             eprintln!("not tested: there is no server of Restate in target/restate");
             return None;
         };
-        let folder = tempfile::tempdir().expect("a folder for the server");
-        // All are open at once, so they differ.
-        let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-        let ports = free.map(|port| port.local_addr().expect("it is bound").port());
-        let process = Mutex::new(spawn(&program, &folder, ports));
-        let server = Self { program, folder, ports, process };
-        server.ready().await;
-        Some(server)
+        let free = free_ports(3 * N);
+        let ports = std::array::from_fn(|number| std::array::from_fn(|port| free[3 * number + port]));
+        Some(std::array::from_fn(|number| {
+            let folder = tempfile::tempdir().expect("a folder for the server");
+            let (program, settings) = (program.clone(), settings(number, &ports));
+            let process = Mutex::new(spawn(&program, &folder, ports[number], &settings));
+            Self { program, folder, ports: ports[number], settings, process }
+        }))
     }
 
     /// Ends the server as a crash does, and starts it again.
@@ -46,7 +78,7 @@ impl Server {
             let mut process = self.process.lock().expect("no test panics here");
             process.kill().expect("it runs");
             process.wait().expect("it has ended");
-            *process = spawn(&self.program, &self.folder, self.ports);
+            *process = spawn(&self.program, &self.folder, self.ports, &self.settings);
         }
         self.ready().await;
     }
@@ -125,7 +157,12 @@ pub(crate) fn target() -> PathBuf {
     tests.ancestors().nth(3).expect("it is in target/debug/deps").to_owned()
 }
 
-fn spawn(program: &PathBuf, folder: &TempDir, [admin, ingress, own]: [u16; 3]) -> Child {
+fn spawn(
+    program: &PathBuf,
+    folder: &TempDir,
+    [admin, ingress, own]: [u16; 3],
+    settings: &[(&'static str, String)],
+) -> Child {
     let log = std::fs::File::options().create(true).append(true).open(folder.path().join("log"));
     let local = |port| format!("127.0.0.1:{port}");
     Command::new(program)
@@ -141,6 +178,7 @@ fn spawn(program: &PathBuf, folder: &TempDir, [admin, ingress, own]: [u16; 3]) -
         .envs([("RESTATE_DISABLE_TELEMETRY", "true"), ("HTTPS_PROXY", "http://127.0.0.1:1")])
         .envs([("RESTATE_DEFAULT_NUM_PARTITIONS", "4"), ("RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE", "64MiB")])
         .env("RESTATE_LOG_DISABLE_ANSI_CODES", "true")
+        .envs(settings.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(log.expect("a file for the log"))
         .stderr(Stdio::null())

@@ -6,7 +6,7 @@ use superstep::run::Graph;
 use superstep_restate::{EndpointError, RegisterError, restate};
 
 use crate::client::post;
-use crate::graphs::{Article, free_port};
+use crate::graphs::{Article, free_ports};
 use crate::here::Here;
 use crate::server::Server;
 
@@ -58,7 +58,7 @@ async fn graphs_that_cannot_be_served_are_named() {
 async fn a_server_that_is_not_there_is_named() {
     let essays = graph("essays");
     let listening = restate(&[&essays]).listen("127.0.0.1:0").await.expect("a free port");
-    let admin = format!("http://127.0.0.1:{}", free_port());
+    let admin = format!("http://127.0.0.1:{}", free_ports(1)[0]);
     let gone = listening.register(&admin, None).await.expect_err("nothing listens there").to_string();
     assert!(gone.starts_with(&format!("Restate cannot be reached at {admin}: ")), "{gone}");
     assert!(gone.ends_with("; start it, or correct the address of its admin API"), "{gone}");
@@ -73,7 +73,7 @@ async fn a_refused_registration_has_the_reason_of_the_server() {
     let Some(server) = Server::start().await else { return };
     let essays = graph("essays");
     let listening = restate(&[&essays]).listen("127.0.0.1:0").await.expect("a free port");
-    let uri = format!("http://127.0.0.1:{}", free_port());
+    let uri = format!("http://127.0.0.1:{}", free_ports(1)[0]);
     let error = listening.register(&server.admin(), Some(&uri)).await.expect_err("nothing listens there");
     let text = error.to_string();
     assert!(

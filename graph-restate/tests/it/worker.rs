@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use superstep_restate::restate;
 
-use crate::graphs::{count, fan, review};
+use crate::graphs::{count, fan, pays, review};
 
 /// Set for a process of this kind: the folder of its graphs.
 const FOLDER: &str = "SUPERSTEP_RESTATE_WORKER";
@@ -19,7 +19,8 @@ async fn the_worker() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let arguments = std::env::var(ARGUMENTS).expect("it has arguments");
     let (count, fan, review) = (count(&folder).await, fan(&folder).await, review(&folder).await);
-    restate(&[&count, &fan, &review]).run(arguments.split(' ').map(str::to_owned)).await;
+    let pays = pays(&folder).await;
+    restate(&[&count, &fan, &pays, &review]).run(arguments.split(' ').map(str::to_owned)).await;
 }
 
 /// A running process. It is killed when it is dropped.
@@ -46,6 +47,13 @@ impl Worker {
         let address = address.to_owned();
         std::thread::spawn(move || said.for_each(drop));
         Self { child, address }
+    }
+
+    /// Suspends it, or lets it go on.
+    pub(crate) fn suspend(&self, suspended: bool) {
+        let (signal, id) = (if suspended { "-STOP" } else { "-CONT" }, self.child.id().to_string());
+        let status = Command::new("kill").args([signal, &id]).status().expect("kill can be started");
+        assert!(status.success(), "kill {signal} {id}");
     }
 
     /// Ends it with SIGKILL.

@@ -31,6 +31,9 @@ pub(crate) struct Settings {
     pub(crate) certificate: Option<(PathBuf, PathBuf)>,
 }
 
+/// A defect of a schema: the name of a function, a part of it, and the text in its place.
+pub(crate) type Defect = (&'static str, &'static str, &'static str);
+
 impl Cluster {
     /// Returns the server of this test program; `None` where Postgres is not installed.
     pub(crate) fn shared() -> Option<Arc<Self>> {
@@ -178,6 +181,23 @@ impl Cluster {
     /// Returns the address of the database over the loopback interface, as this user.
     pub(crate) fn network_url(&self, user: &str) -> String {
         format!("host=localhost hostaddr=127.0.0.1 port={} user={user} dbname=postgres", self.port)
+    }
+
+    /// Runs statements as the owner of the cluster, and returns their rows, a line each.
+    pub(crate) fn execute(&self, sql: &str) -> String {
+        let mut psql = command(&self.programs, "psql", self.owner);
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "superstep", "-d", "postgres"]);
+        psql.args(["-p", &self.port.to_string(), "-c", sql, "-h"]).arg(self.folder.path());
+        let done = psql.output().expect("psql runs");
+        assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim_end().to_owned()
+    }
+
+    /// Replaces a part of a function of a schema.
+    pub(crate) fn replace_in(&self, schema: &str, (function, part, instead): Defect) {
+        let text = self.execute(&format!("SELECT pg_get_functiondef('{schema}.{function}'::regproc)"));
+        assert_eq!(text.matches(part).count(), 1, "{text}");
+        self.execute(&text.replace(part, instead));
     }
 
     /// Returns the ids of the user and the group as which the server runs, if they are not those of the test.

@@ -10,9 +10,9 @@ use superstep_conformance::{self as conformance, Outcome, Subject};
 use superstep_core::checkpoint::{Around, Checkpointer};
 use superstep_core::error::BoxError;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Defect};
 use super::pooler::Pooler;
-use super::{execute, run};
+use super::run;
 
 /// A schema for each item.
 struct Schemas {
@@ -22,9 +22,6 @@ struct Schemas {
     /// The defect of each schema.
     defect: Option<Defect>,
 }
-
-/// A part of a function: the name of the function, the part, and the text in its place.
-type Defect = (&'static str, &'static str, &'static str);
 
 /// A saver with the name of its schema.
 struct Named {
@@ -57,11 +54,8 @@ impl Subject for Schemas {
         let of = self.defect.map_or("item", |(function, ..)| function);
         let schema = format!("{of}_{}_{}", self.url.len(), self.opened.fetch_add(1, Ordering::Relaxed));
         let fresh = self.open(schema.clone()).await?;
-        if let Some((function, part, instead)) = self.defect {
-            let definition = format!("SELECT pg_get_functiondef('{schema}.{function}'::regproc)");
-            let text = execute(&self.cluster, &definition).await;
-            assert_eq!(text.matches(part).count(), 1, "{text}");
-            execute(&self.cluster, &text.replace(part, instead)).await;
+        if let Some(defect) = self.defect {
+            self.cluster.replace_in(&schema, defect);
         }
         Ok(fresh)
     }
