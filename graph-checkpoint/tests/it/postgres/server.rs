@@ -1,6 +1,7 @@
 //! A server that restarts, and programs that start at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Committed};
@@ -9,33 +10,53 @@ use super::cluster::Cluster;
 use super::run;
 use crate::material::{commit_of, extend, graph, set, step, thread};
 
-/// A commit whose answer was lost is sent again. So every commit succeeds, and is stored once.
+/// Commits until a disturbance has ended, and checks that every commit is stored once. One whose answer was lost is sent
+/// again.
+async fn commits_go_on(url: String, disturb: impl FnOnce() + Send + 'static) {
+    let saver = PostgresSaver::options().busy_limit(Duration::from_secs(60)).open(url).await;
+    let saver = saver.expect("it opens");
+    saver.register(&graph()).await.expect("it is registered");
+    let disturbing = tokio::task::spawn_blocking(disturb);
+    let mut all = Vec::new();
+    while !disturbing.is_finished() || all.len() < 100 {
+        let items = format!("[{}]", all.len());
+        let next = step(all.last(), [if all.is_empty() { set(0, &items) } else { extend(0, &items) }]);
+        let committed = saver.commit(commit_of("t", &next)).await.expect("it is tried again");
+        assert!(matches!(committed, Committed::New | Committed::Already), "{committed:?}");
+        all.push(next);
+    }
+    disturbing.await.expect("the server starts each time");
+    let ids: Vec<_> = all.iter().rev().map(|checkpoint| checkpoint.id).collect();
+    let history = saver.history(&thread("t"), At::Head, usize::MAX).await.expect("it is read");
+    assert_eq!(history.iter().map(|line| line.id).collect::<Vec<_>>(), ids);
+    let head = saver.read(&thread("t"), At::Head).await.expect("it is read").expect("it is there");
+    let items: Vec<usize> = head.values[0].value.decode().expect("a list of numbers");
+    assert_eq!(items, (0..all.len()).collect::<Vec<_>>());
+}
+
 #[test]
 fn commits_go_on_while_the_server_crashes() {
     let Some(cluster) = Cluster::own() else { return };
-    run(async {
-        let saver = PostgresSaver::open(cluster.url("superstep")).await.expect("it opens");
-        saver.register(&graph()).await.expect("it is registered");
-        let crashing = tokio::task::spawn_blocking({
-            let cluster = Arc::clone(&cluster);
-            move || (0..3).for_each(|_| cluster.crash())
-        });
-        let mut all = Vec::new();
-        while !crashing.is_finished() || all.len() < 100 {
-            let items = format!("[{}]", all.len());
-            let next = step(all.last(), [if all.is_empty() { set(0, &items) } else { extend(0, &items) }]);
-            let committed = saver.commit(commit_of("t", &next)).await.expect("it is tried again");
-            assert!(matches!(committed, Committed::New | Committed::Already), "{committed:?}");
-            all.push(next);
-        }
-        crashing.await.expect("the server starts each time");
-        let ids: Vec<_> = all.iter().rev().map(|checkpoint| checkpoint.id).collect();
-        let history = saver.history(&thread("t"), At::Head, usize::MAX).await.expect("it is read");
-        assert_eq!(history.iter().map(|line| line.id).collect::<Vec<_>>(), ids);
-        let head = saver.read(&thread("t"), At::Head).await.expect("it is read").expect("it is there");
-        let items: Vec<usize> = head.values[0].value.decode().expect("a list of numbers");
-        assert_eq!(items, (0..all.len()).collect::<Vec<_>>());
-    });
+    let crashed = Arc::clone(&cluster);
+    run(commits_go_on(cluster.url("superstep"), move || (0..3).for_each(|_| crashed.crash())));
+}
+
+/// With a synchronous replica, nothing that was acknowledged is lost with the primary.
+#[test]
+fn commits_go_on_with_a_promoted_replica() {
+    let Some(primary) = Cluster::own() else { return };
+    let replica = primary.standby();
+    primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    primary.execute("SELECT pg_reload_conf()");
+    let folders = format!("{},{}", primary.folder().display(), replica.folder().display());
+    let url = format!("host={folders} user=superstep dbname=postgres target_session_attrs=read-write");
+    let promoted = Arc::clone(&replica);
+    run(commits_go_on(url, move || {
+        let count = "SELECT count(*) FROM superstep.checkpoint";
+        while primary.execute(count).parse::<u32>().expect("a number") < 50 {}
+        primary.stop();
+        assert_eq!(promoted.execute("SELECT pg_promote()"), "t");
+    }));
 }
 
 #[test]
