@@ -10,6 +10,7 @@ macro_rules! page {
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
             "[../examples/opening_hours/graph.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/opening_hours/graph.rs\n",
             "[../examples/review.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/review.rs\n",
+            "[../examples/several_machines/main.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/several_machines/main.rs\n",
             "[../examples/tests/guide/story.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/tests/guide/story.rs\n",
             "[agent-cli.md]: crate::guide::agent_cli\n",
             "[agent.svg]: https://raw.githubusercontent.com/superstep-rs/superstep/main/docs/agent.svg\n",
@@ -102,6 +103,7 @@ pages! {
     several_processes "several-processes.md"
     postgres "postgres.md"
     restate "restate.md"
+    several_machines "several-machines.md"
     time_travel "time-travel.md"
     debugging "debugging.md"
     cli "cli.md"

@@ -36,6 +36,7 @@ mod routing_and_fan_out;
 mod secrets;
 mod serving;
 mod sessions;
+mod several_machines;
 mod several_processes;
 mod state_and_reducers;
 mod store;
