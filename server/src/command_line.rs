@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use superstep_core::checkpoint::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use crate::serve::{ServeError, Server};
@@ -43,6 +44,10 @@ pub struct ServeOptions {
     /// Allow requests that name this host, beside names and addresses of this machine
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
+    /// Keep threads and runs in this Postgres database, such as `postgres://essays@db/essays?schema=essays`, and not where
+    /// the program keeps them
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Admit every client, also at an address that other machines can reach
     #[arg(long)]
     insecure: bool,
@@ -73,6 +78,17 @@ pub enum CommandLineError {
     /// The program decides itself which clients it admits: see [`Server::auth`].
     #[error("this program decides itself which clients it admits: omit --token-file")]
     Auth,
+    /// The database of `--store` cannot be used.
+    #[error("the database of --store cannot be used: {0}")]
+    Store(#[source] StoreError),
+    /// The server only reads the threads that it was given: see [`Server::read_only`].
+    #[error("this server only reads the threads that it was given: omit --store")]
+    ReadOnly,
+    /// The program was built without the feature `postgres`, which `--store` needs.
+    #[error(
+        "this program was built without Postgres, which --store needs: build it with the feature `postgres` of superstep"
+    )]
+    NoPostgres,
     /// The signals of the process cannot be received.
     #[error("the signals of the process cannot be received: {0}")]
     Signals(#[source] io::Error),
@@ -111,6 +127,7 @@ impl Server {
     /// | `--token-file FILE` | the file with the token that clients must send; the default is the variable `SUPERSTEP_TOKEN` |
     /// | `--cors-origin ORIGIN` | an origin whose pages may use the server, [repeatable](Self::allow_origin) |
     /// | `--allow-host HOST` | a host that requests may name, [repeatable](Self::allow_host) |
+    /// | `--store URL` | keeps threads and runs in this Postgres database (feature `postgres`) |
     /// | `--insecure` | admits [every client](Self::insecure) |
     /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
     /// | `--studio` | also serves [the studio](Self::studio), and prints its address with a new token (feature `studio`) |
@@ -146,7 +163,11 @@ impl Server {
         };
         #[cfg(not(feature = "studio"))]
         let studio: Option<(Token, String)> = None;
-        let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace, .. } = options;
+        let ServeOptions { host, port, token_file, cors_origin, allow_host, store, insecure, grace, .. } =
+            options;
+        if let Some(url) = store {
+            self = self.kept_at(&url).await?;
+        }
         let token = match (token_file, std::env::var(TOKEN)) {
             (Some(_), _) if self.auth.is_some() => return Err(CommandLineError::Auth),
             (Some(path), _) => Some(Token::from_file(path)?),
@@ -191,6 +212,24 @@ impl Server {
             () = listening.until(stop.cancelled()) => Stopped::Gracefully,
             () = stopped => Stopped::AtOnce,
         })
+    }
+}
+
+impl Server {
+    /// Has the graphs keep their threads, and the values of their stores, in a database.
+    #[cfg(feature = "postgres")]
+    async fn kept_at(self, url: &str) -> Result<Self, CommandLineError> {
+        if self.is_read_only {
+            return Err(CommandLineError::ReadOnly);
+        }
+        let saver = superstep_checkpoint::PostgresSaver::open(url).await.map_err(CommandLineError::Store)?;
+        let store = saver.store();
+        Ok(self.on(std::sync::Arc::new(saver), store.into()))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    async fn kept_at(self, _url: &str) -> Result<Self, CommandLineError> {
+        Err(if self.is_read_only { CommandLineError::ReadOnly } else { CommandLineError::NoPostgres })
     }
 }
 

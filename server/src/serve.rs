@@ -6,7 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+#[cfg(feature = "postgres")]
+use superstep_core::checkpoint::Checkpointer;
 use superstep_core::run::{AnyGraph, ToAnyGraph};
+#[cfg(feature = "postgres")]
+use superstep_core::store::Store;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use crate::api::App;
@@ -242,6 +246,17 @@ impl Server {
     #[cfg(feature = "studio")]
     pub fn studio(self, token: crate::Token) -> Self {
         Self { studio: Some(token), ..self }
+    }
+
+    /// Has the graphs keep their threads in `saver`, and those that have a store in `store`.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn on(mut self, saver: Arc<dyn Checkpointer>, store: Store) -> Self {
+        let on = |graph: AnyGraph| {
+            let graph = graph.shared_checkpointer(Arc::clone(&saver));
+            if graph.store_in_use().is_some() { graph.store(store.clone()) } else { graph }
+        };
+        self.graphs = self.graphs.into_iter().map(on).collect();
+        self
     }
 
     /// Changes the limits on requests and connections.

@@ -4,6 +4,10 @@ mod agent_loop;
 mod agentic;
 mod analyst;
 mod callback;
+#[cfg(unix)]
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
 mod course;
 mod critic;
 mod debugger;

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::cluster::Cluster;
 use crate::{documents, example};
 
 /// The examples that keep their threads in a file, with their graphs.
@@ -35,6 +36,11 @@ impl Server {
         Self::of(name, &[before, &["serve"]].concat())
     }
 
+    /// Starts a server with its threads in a database.
+    fn on(name: &str, url: &str) -> Self {
+        Self::of(name, &["serve", "--store", url])
+    }
+
     fn of(name: &str, words: &[&str]) -> Self {
         let folder = documents();
         let mut program = Command::new(example(name))
@@ -59,6 +65,16 @@ impl Server {
     /// Sends a request; returns the status and the body.
     fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         self.send_with("", method, path, body)
+    }
+
+    /// Reads a stream to its end.
+    fn read(&self, path: &str) -> String {
+        let mut server = TcpStream::connect(&self.address).expect("it listens");
+        write!(server, "GET {path} HTTP/1.0\r\nhost: {}\r\nlast-event-id: -1\r\n\r\n", self.address)
+            .expect("it reads");
+        let mut response = String::new();
+        server.read_to_string(&mut response).expect("text");
+        response
     }
 
     fn send_with(&self, header: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
@@ -128,6 +144,47 @@ fn the_agent_answers_a_client_from_its_documents() {
     assert!(response.contains("> A fork copies no bytes: it shares its past with the trunk."), "{response}");
     assert_eq!(values["messages"][0]["content"], input["task"]);
     server.stop();
+}
+
+/// Two processes of an example share a database: a run that is created at one is streamed at the other, which also answers
+/// its question.
+#[test]
+fn examples_share_their_runs_in_a_database() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = format!("{} schema=review", cluster.url("superstep"));
+    let (one, other) = (Server::on("review", &url), Server::on("review", &url));
+    let (_, thread) = one.send("POST", "/threads", &json!({}));
+    let thread = format!("/threads/{}", thread["thread_id"].as_str().expect("an id"));
+    let modes = json!(["updates", "values"]);
+    let request = json!({
+        "assistant_id": "review", "input": { "title": "Rust" }, "stream_mode": modes, "stream_resumable": true,
+    });
+    let (status, run) = one.send("POST", &format!("{thread}/runs"), &request);
+    assert_eq!(status, 200, "{run}");
+    let stream = other.read(&format!("{thread}/runs/{}/stream", run["run_id"].as_str().expect("an id")));
+    let part = |name| stream.contains(&format!("event: {name}\n"));
+    assert!(part("metadata") && part("updates") && stream.contains("Rust: draft 1"), "{stream}");
+    let answer = json!({ "assistant_id": "review", "command": { "resume": "Accept" } });
+    let (status, values) = other.send("POST", &format!("{thread}/runs/wait"), &answer);
+    assert_eq!((status, &values["drafts"]), (200, &json!(["Rust: draft 1"])));
+    let (_, states) = one.send("POST", &format!("{thread}/history"), &json!({}));
+    assert!(states.as_array().is_some_and(|states| states.len() > 3), "{states}");
+    one.stop();
+    other.stop();
+}
+
+#[test]
+fn a_database_that_cannot_be_used_is_an_error_in_words() {
+    for (url, complaint) in [
+        ("essays.db", "the database of --store cannot be used: "),
+        ("postgres://nobody@127.0.0.1:1/essays", "the database of --store cannot be used: "),
+    ] {
+        let mut command = Command::new(example("review"));
+        let output = command.args(["serve", "--port", "0", "--store", url]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{url}");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(said.contains(complaint), "{url}: {said}");
+    }
 }
 
 #[test]

@@ -24,6 +24,7 @@ items! { "leases":
     one_of_many_acquires "Of claims to a free thread at once exactly one gets it, and all others are told of that one."
     one_of_many_takes_over "Of claims at once to a thread whose lease is over exactly one gets it."
     stale_ones_are_lost "A lease that another one has taken over is neither renewed nor released: `LeaseLost`, with the new holder."
+    several_are_renewed_at_once "Leases that are renewed together are each held from now on, and a lost one is told."
     a_broken_one_is_lost "A broken lease is told once, frees the thread, and keeps its holder out."
     go_with_their_thread "Deleting a thread takes its lease, whose holder is kept out."
     a_commit_that_is_fenced_off_changes_nothing "The commit of who has lost the lease is `LeaseLost`, and everything is as it was."
@@ -99,6 +100,24 @@ async fn one_holds_a_thread(b: &Bench<'_>) -> Verdict {
     let renewed = b.saver.renew(&lease).await?;
     equal("the renewed one", LeaseRecord { renewed_ms: renewed.renewed_ms, ..lease }, renewed.clone())?;
     equal("what another one is told, later", is_held(b, "t").await?, renewed)
+}
+
+async fn several_are_renewed_at_once(b: &Bench<'_>) -> Verdict {
+    let one = acquired(b, "t", "one", LONG).await?;
+    let lost = acquired(b, "u", "one", LONG).await?;
+    let last = acquired(b, "v", "one", LONG).await?;
+    b.saver.break_lease(&thread("u")).await?;
+    let renewed = b.saver.renew_all(vec![last.clone(), lost, one.clone()]).await?;
+    let at = |place: usize| renewed.get(place).cloned().flatten().map_or(0, |lease| lease.renewed_ms);
+    let expected = [
+        Some(LeaseRecord { renewed_ms: at(0), ..last.clone() }),
+        None,
+        Some(LeaseRecord { renewed_ms: at(2), ..one.clone() }),
+    ];
+    equal("the renewed ones", &renewed[..], &expected[..])?;
+    holds("none is renewed to an earlier time", at(0) >= last.renewed_ms && at(2) >= one.renewed_ms)?;
+    equal("the leases", b.saver.leases().await?, renewed.into_iter().flatten().rev().collect::<Vec<_>>())?;
+    equal("none", b.saver.renew_all(Vec::new()).await?, Vec::new())
 }
 
 async fn one_that_is_given_back_is_free(b: &Bench<'_>) -> Verdict {

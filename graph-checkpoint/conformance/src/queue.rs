@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use superstep_core::checkpoint::StoreError;
-use superstep_core::records::life::{Admitted, Beat, Cancelled, Ending};
+use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
-    CancelAction, Multitask, Records, RunClaim, RunQuery, RunRow, RunStatus, ThreadChange, ThreadStatus,
+    CancelAction, Heartbeat, Multitask, Records, RunClaim, RunQuery, RunRow, RunStatus, ThreadChange,
+    ThreadStatus,
 };
 
 use super::bench::Bench;
@@ -25,6 +26,7 @@ items! { "queue":
     a_delayed_run_waits "A run is not claimed before its time, and lets later runs of its thread pass."
     only_graphs_of_the_worker_are_claimed "A worker gets runs of its graphs only, and nothing if there are none."
     an_abandoned_run_is_claimed_again "A run whose worker is gone is claimed again, with a greater attempt and a lost one more, before others of its thread."
+    lost_attempts_count_until_there_is_progress "A later attempt than the first counts as lost from its begin, until it is given back or sets the number."
     a_beat_extends_the_claim "A beat extends the claim of the attempt that has it, and tells of requests to cancel."
     a_stale_attempt_changes_nothing "An attempt that is not the latest neither ends the run nor stores events, and none stores events after the end."
     a_run_ends_once "An attempt ends its run once, with status, error and last event; the thread is busy until its last run has ended."
@@ -176,7 +178,7 @@ async fn a_run_that_interrupts_ends_the_others(b: &Bench<'_>) -> Verdict {
     equal("the admission", admitted, Admitted::Stored { ended, asked: vec!["held".into()] })?;
     equal("the pending one", run_status(&*rows, "p").await?, Some(RunStatus::Interrupted))?;
     equal("the running one", run_status(&*rows, "held").await?, Some(RunStatus::Running))?;
-    equal("its beat", rows.beat("held", held.attempt, LATER).await?, Beat::Cancel(interrupt))?;
+    equal("its beat", beat(&*rows, "held", held.attempt, LATER).await?, Beat::Cancel(interrupt))?;
     equal("a claim meanwhile", claimed_id(&*rows).await?, None)?;
     let over = ended_as_interrupted();
     holds("the running one ends", rows.finish_run("held", held.attempt, over, None, NOW).await?)?;
@@ -203,7 +205,7 @@ async fn a_run_that_rolls_back_deletes_the_others(b: &Bench<'_>) -> Verdict {
     equal("a pending one", rows.run("p").await?, None)?;
     equal(
         "the beat of the running one",
-        rows.beat("held", held.attempt, LATER).await?,
+        beat(&*rows, "held", held.attempt, LATER).await?,
         Beat::Cancel(rollback),
     )?;
     let rolled_back = Ending::RolledBack { thread: ThreadStatus::Idle };
@@ -262,21 +264,67 @@ async fn an_abandoned_run_is_claimed_again(b: &Bench<'_>) -> Verdict {
     let again = rows.claim_run(&claim_until(LATER + 9), LATER).await?;
     let again = again.ok_or_else(|| failed("a claim after it", "the run", "none"))?;
     equal("the run", (&*again.id, again.attempt, again.lost), ("1", first.attempt + 1, 1))?;
-    equal("the beat of the first", rows.beat("1", first.attempt, LATER + 99).await?, Beat::Lost)?;
+    equal("the beat of the first", beat(&*rows, "1", first.attempt, LATER + 99).await?, Beat::Lost)?;
     equal("the row", rows.run("1").await?, Some(again))
+}
+
+/// Extends the claim of an attempt.
+async fn beat(rows: &dyn Records, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, Stop> {
+    let heartbeat = Heartbeat { run: run.into(), attempt, lost: None };
+    let mut answers = rows.beat(&[heartbeat], until_ms).await?;
+    answers.pop().ok_or_else(|| failed("a beat", "an answer", "none"))
+}
+
+async fn lost_attempts_count_until_there_is_progress(b: &Bench<'_>) -> Verdict {
+    let rows = with_thread(b, &["t", "u"]).await?;
+    create(&*rows, &[run("1", "t"), run("2", "u")]).await?;
+    let (first, other) = (claimed(&*rows).await?, claimed(&*rows).await?);
+    let again = async |at| {
+        let found = rows.claim_run(&claim_until(at + 1), at).await?;
+        found.ok_or_else(|| failed("a claim after it", "the run", "none"))
+    };
+    let second = again(LATER).await?;
+    equal("after the first attempt", (second.attempt, second.lost), (2, 1))?;
+    let third = again(LATER + 1).await?;
+    equal("after one that has not begun", (&*third.id, third.attempt, third.lost), ("2", 2, 1))?;
+    let third = again(LATER + 1).await?;
+    equal("after another one", (&*third.id, third.attempt, third.lost), ("1", 3, 1))?;
+    let heartbeats = [
+        Heartbeat { run: "1".into(), attempt: 3, lost: life::begun(&third) },
+        Heartbeat { run: "none".into(), attempt: 1, lost: None },
+        Heartbeat { run: "2".into(), attempt: other.attempt, lost: Some(9) },
+    ];
+    let answers = rows.beat(&heartbeats, LATER + 2).await?;
+    equal("the beats", answers, vec![Beat::Held, Beat::Lost, Beat::Lost])?;
+    let fourth = rows.claim_run(&claim_until(LATER + 3), LATER + 2).await?;
+    equal("a run whose attempt is lost", fourth.map(|run| (run.id, run.lost)), Some(("1".to_owned(), 2)))?;
+    let begun = Heartbeat { run: "1".into(), attempt: 4, lost: Some(3) };
+    equal("its begin", rows.beat(&[begun], LATER + 3).await?, vec![Beat::Held])?;
+    holds("it is given back", rows.finish_run("1", 4, Ending::GivenBack, None, LATER).await?)?;
+    let lost = async || Ok::<_, Stop>(rows.run("1").await?.map(|run| (run.attempt, run.lost)));
+    equal("after that", lost().await?, Some((4, 2)))?;
+    holds("another attempt", rows.claim_run(&claim_until(LATER + 9), LATER).await?.is_some())?;
+    holds("it waits", rows.finish_run("1", 5, Ending::Postponed, None, LATER).await?)?;
+    equal("after an attempt that has not begun", lost().await?, Some((5, 2)))?;
+    let sixth = rows.claim_run(&claim_until(LATER + 9), LATER).await?;
+    let progress =
+        Heartbeat { run: "1".into(), attempt: 6, lost: sixth.and_then(|run| life::advanced(&run)) };
+    equal("its progress", rows.beat(&[progress], LATER + 9).await?, vec![Beat::Held])?;
+    equal("after that", lost().await?, Some((6, 1)))?;
+    equal("the first attempt's", beat(&*rows, "1", first.attempt, LATER).await?, Beat::Lost)
 }
 
 async fn a_beat_extends_the_claim(b: &Bench<'_>) -> Verdict {
     let rows = with_thread(b, &["t"]).await?;
     create(&*rows, &[run("1", "t")]).await?;
     let held = claimed(&*rows).await?;
-    equal("a beat", rows.beat("1", held.attempt, LATER + 500).await?, Beat::Held)?;
+    equal("a beat", beat(&*rows, "1", held.attempt, LATER + 500).await?, Beat::Held)?;
     equal("a claim before the new time", rows.claim_run(&claim_until(LATER), LATER + 499).await?, None)?;
     equal("a request", rows.cancel_run("1", CancelAction::Rollback, NOW).await?, Cancelled::Asked)?;
     let told = Beat::Cancel(CancelAction::Rollback);
-    equal("the next beat", rows.beat("1", held.attempt, LATER + 600).await?, told)?;
+    equal("the next beat", beat(&*rows, "1", held.attempt, LATER + 600).await?, told)?;
     equal("the claim", rows.run("1").await?.map(|run| run.until_ms), Some(LATER + 600))?;
-    equal("a run that does not exist", rows.beat("none", 1, LATER).await?, Beat::Lost)
+    equal("a run that does not exist", beat(&*rows, "none", 1, LATER).await?, Beat::Lost)
 }
 
 async fn a_stale_attempt_changes_nothing(b: &Bench<'_>) -> Verdict {
@@ -333,7 +381,7 @@ async fn a_run_that_is_given_back_goes_first(b: &Bench<'_>) -> Verdict {
     holds("it is given back", rows.finish_run("1", held.attempt, Ending::GivenBack, None, NOW).await?)?;
     let row = rows.run("1").await?.ok_or_else(|| failed("the run", "a row", "none"))?;
     equal("the row", (row.status, row.owner, row.until_ms), (RunStatus::Pending, None, 0))?;
-    equal("the beat of its worker", rows.beat("1", held.attempt, LATER).await?, Beat::Lost)?;
+    equal("the beat of its worker", beat(&*rows, "1", held.attempt, LATER).await?, Beat::Lost)?;
     let again = rows.claim_run(&claim_until(LATER), NOW + 1).await?;
     let again = again.ok_or_else(|| failed("the next claim", "the run", "none"))?;
     equal("the next", (&*again.id, again.attempt, again.lost), ("1", held.attempt + 1, 0))
@@ -360,11 +408,11 @@ async fn cancelling_ends_or_asks(b: &Bench<'_>) -> Verdict {
     equal("a pending one's rollback", rows.cancel_run("q", rollback, NOW).await?, Cancelled::Ended)?;
     equal("its row", rows.run("q").await?, None)?;
     equal("a running one", rows.cancel_run("held", interrupt, NOW).await?, Cancelled::Asked)?;
-    equal("its beat", rows.beat("held", held.attempt, LATER).await?, Beat::Cancel(interrupt))?;
+    equal("its beat", beat(&*rows, "held", held.attempt, LATER).await?, Beat::Cancel(interrupt))?;
     equal("once its worker is gone", rows.cancel_run("held", interrupt, LATER).await?, Cancelled::Ended)?;
     equal("its status", run_status(&*rows, "held").await?, Some(RunStatus::Interrupted))?;
     equal("the thread", status(&*rows, "t").await?, ThreadStatus::Interrupted)?;
-    equal("a worker that comes back", rows.beat("held", held.attempt, LATER + 9).await?, Beat::Lost)?;
+    equal("a worker that comes back", beat(&*rows, "held", held.attempt, LATER + 9).await?, Beat::Lost)?;
     equal("one that has ended", rows.cancel_run("held", rollback, NOW).await?, Cancelled::Over)?;
     equal("one that does not exist", rows.cancel_run("none", interrupt, NOW).await?, Cancelled::Over)
 }

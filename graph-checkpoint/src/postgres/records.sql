@@ -239,17 +239,23 @@ BEGIN
     END LOOP;
     RETURN QUERY UPDATE @.server_run r SET
         status = 'running', owner = _owner, until = _until, attempt = r.attempt + 1,
-        lost = r.lost + (r.status = 'running')::integer,
+        lost = CASE WHEN r.status = 'running' AND r.attempt = 1 THEN 1 ELSE r.lost END,
         updated = CASE WHEN r.status = 'running' THEN r.updated ELSE _now END,
         not_before = CASE WHEN r.attempt = 0 THEN _now ELSE r.not_before END
     WHERE r.id = _run RETURNING r.*;
 END $$;
 
--- Extends a claim; returns the request to cancel its run, and no row if it was lost.
-CREATE FUNCTION @.beat(_run bytea, _attempt bigint, _until bigint) RETURNS SETOF text
-LANGUAGE sql AS $$
-    UPDATE @.server_run r SET until = _until
-    WHERE sha256(r.name) = sha256(_run) AND r.status = 'running' AND r.attempt = _attempt RETURNING r.cancel
+-- Extends claims, as `life::extended` decides; returns the requests to cancel their runs, and no row for a lost one.
+CREATE FUNCTION @.beat(_runs bytea[], _attempts bigint[], _lost bigint[], _until bigint)
+RETURNS TABLE (place bigint, cancel text) LANGUAGE sql AS $$
+    WITH held AS (
+        SELECT r.id, b.lost, b.place
+        FROM unnest(_runs, _attempts, _lost) WITH ORDINALITY AS b(name, attempt, lost, place)
+        JOIN @.server_run r ON sha256(r.name) = sha256(b.name) AND r.status = 'running' AND r.attempt = b.attempt
+        ORDER BY r.id FOR NO KEY UPDATE OF r
+    )
+    UPDATE @.server_run r SET until = _until, lost = coalesce(h.lost, r.lost) FROM held h WHERE r.id = h.id
+    RETURNING h.place, r.cancel
 $$;
 
 -- Deletes a run that has ended, with its events.

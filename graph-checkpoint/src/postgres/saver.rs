@@ -229,46 +229,45 @@ impl Checkpointer for PostgresSaver {
     }
 
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
-        let (call, repeat) = match &request {
+        let (thread, lease, call, repeat) = match &request {
             LeaseRequest::Acquire(claim) => {
                 let ttl = u64::try_from(claim.ttl.as_millis()).unwrap_or(u64::MAX).to_string();
                 let call = Call::of("acquire").name(claim.thread.as_str()).name(&claim.holder).text(ttl);
-                (call.uuid(Some(Uuid::new_v4())), Repeat::Always)
+                (&claim.thread, None, call.uuid(Some(Uuid::new_v4())), Repeat::Always)
             }
             LeaseRequest::Renew(lease) => {
                 let call = Call::of("renew").int(lease.fence.cast_signed()).name(lease.thread.as_str());
-                (call, Repeat::Always)
+                (&lease.thread, Some(lease), call, Repeat::Always)
+            }
+            LeaseRequest::RenewAll(leases) => {
+                return self.session.renew_all(leases).await.map(LeaseReply::Renewed);
             }
             LeaseRequest::Release(lease) => {
                 let call = Call::of("release").int(lease.fence.cast_signed()).name(lease.thread.as_str());
-                (call, Repeat::UntilRefused)
+                (&lease.thread, Some(lease), call, Repeat::UntilRefused)
             }
             LeaseRequest::Break(thread) => {
-                (Call::of("release").int(None).name(thread.as_str()), Repeat::IfNothingWasStored)
+                let call = Call::of("release").int(None).name(thread.as_str());
+                (thread, None, call, Repeat::IfNothingWasStored)
             }
-        };
-        let (thread, lease) = match &request {
-            LeaseRequest::Acquire(claim) => (&claim.thread, None),
-            LeaseRequest::Renew(lease) | LeaseRequest::Release(lease) => (&lease.thread, Some(lease)),
-            LeaseRequest::Break(thread) => (thread, None),
         };
         let about = About { lease, ..About::thread(thread) };
         let rows = self.session.database().call(&call, repeat).await.map_err(|fault| fault.about(&about))?;
         let held = |row: &Row| Part::read(row)?.lease();
-        match &request {
-            LeaseRequest::Acquire(_) => {
+        match (&request, lease) {
+            (LeaseRequest::Acquire(_), _) => {
                 let row = rows.first().ok_or_else(|| PostgresError::Answer("no row".into()))?;
                 let is_held = row.try_get("is_held");
                 let is_held = is_held.map_err(|error| PostgresError::Answer(error.to_string()))?;
                 let lease = held(row)?;
                 Ok(if is_held { LeaseReply::Held(lease) } else { LeaseReply::HeldByAnother(lease) })
             }
-            LeaseRequest::Renew(lease) => {
+            (LeaseRequest::Renew(lease), _) => {
                 let renewed_ms = scalar::<i64>(&rows)?.cast_unsigned();
                 Ok(LeaseReply::Held(LeaseRecord { renewed_ms, ..lease.clone() }))
             }
-            LeaseRequest::Release(_) => Ok(LeaseReply::Free(None)),
-            LeaseRequest::Break(_) => Ok(LeaseReply::Free(rows.first().map(held).transpose()?)),
+            (_, Some(_)) => Ok(LeaseReply::Free(None)),
+            (_, None) => Ok(LeaseReply::Free(rows.first().map(held).transpose()?)),
         }
     }
 

@@ -125,6 +125,30 @@ impl Session {
         Ok(found)
     }
 
+    /// Renews leases; `None` for a lost one.
+    pub(crate) async fn renew_all(
+        &self,
+        leases: &[LeaseRecord],
+    ) -> Result<Vec<Option<LeaseRecord>>, StoreError> {
+        let fences: Vec<i64> = leases.iter().map(|lease| lease.fence.cast_signed()).collect();
+        let threads: Vec<&[u8]> = leases.iter().map(|lease| lease.thread.as_str().as_bytes()).collect();
+        let call = Call::of("renew_all").argument(fences, Type::INT8_ARRAY);
+        let call = call.argument(threads, Type::BYTEA_ARRAY);
+        let mut renewed = vec![None; leases.len()];
+        for row in self.read(&call, &About::thread(&"".into())).await? {
+            let number = |column| {
+                let number = row.try_get::<_, i64>(column);
+                number.map_err(|error| StoreError::from(PostgresError::Answer(error.to_string())))
+            };
+            let renewed_ms = number("renewed")?.cast_unsigned();
+            let place = usize::try_from(number("place")? - 1).ok();
+            if let Some((place, lease)) = place.and_then(|place| Some((place, leases.get(place)?))) {
+                renewed[place] = Some(LeaseRecord { renewed_ms, ..lease.clone() });
+            }
+        }
+        Ok(renewed)
+    }
+
     /// Calls a function that reads.
     pub(crate) async fn read(&self, call: &Call<'_>, about: &About<'_>) -> Result<Vec<Row>, StoreError> {
         self.database().call(call, Repeat::Always).await.map_err(|fault| fault.about(about))

@@ -322,6 +322,16 @@ BEGIN
     RETURN _now;
 END $$;
 
+-- Renews leases; returns no row for a lost one.
+CREATE FUNCTION @.renew_all(_fences bigint[], _threads bytea[]) RETURNS TABLE (place bigint, renewed bigint)
+LANGUAGE sql AS $$
+    WITH held AS (
+        SELECT l.fence, r.place FROM unnest(_fences, _threads) WITH ORDINALITY AS r(fence, thread, place)
+        JOIN @.lease l ON l.fence = r.fence AND l.thread = r.thread ORDER BY l.fence FOR NO KEY UPDATE OF l
+    )
+    UPDATE @.lease l SET renewed = @.now_ms() FROM held h WHERE l.fence = h.fence RETURNING h.place, l.renewed
+$$;
+
 -- Releases a lease, or breaks that of a thread if there is no fence.
 CREATE FUNCTION @.release(_fence bigint, _thread bytea) RETURNS SETOF @.part
 LANGUAGE plpgsql AS $$

@@ -9,7 +9,9 @@ use serde_json::Value as Document;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::NodeName;
 use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Decision, Ending, RunChange};
-use superstep_core::records::{Calls, CancelAction, Found, Multitask, RunClaim, RunQuery, RunRow, RunStatus};
+use superstep_core::records::{
+    Calls, CancelAction, Found, Heartbeat, Multitask, RunClaim, RunQuery, RunRow, RunStatus,
+};
 use superstep_core::state::Json;
 
 use super::table::{Stored, Table, encode, optional, stored, text, values};
@@ -311,15 +313,13 @@ pub(super) fn finish_call(
 
 pub(super) fn beat(
     connection: &Connection,
-    run: &str,
-    attempt: u32,
+    heartbeat: &Heartbeat,
     until_ms: u64,
 ) -> Result<Beat, StoreError> {
-    let Some(mut held) = Held::find(connection, run)? else { return Ok(Beat::Lost) };
-    let answer = life::beat(Some(&held.run), attempt);
+    let Some(held) = Held::find(connection, &heartbeat.run)? else { return Ok(Beat::Lost) };
+    let answer = life::beat(Some(&held.run), heartbeat.attempt);
     if answer != Beat::Lost {
-        held.run.until_ms = until_ms;
-        held.store_state(connection)?;
+        Held { run: life::extended(held.run, heartbeat, until_ms), ..held }.store_state(connection)?;
     }
     Ok(answer)
 }

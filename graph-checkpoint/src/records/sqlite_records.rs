@@ -5,8 +5,8 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
-    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Records, RunClaim,
-    RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Heartbeat, Records,
+    RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
 };
 
 use super::threads::Held as Thread;
@@ -129,9 +129,12 @@ impl Records for SqliteRecords {
         self.write_unsynced(move |connection| runs::claim(connection, &claim, now_ms)).await
     }
 
-    async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
-        let run = run.to_owned();
-        self.write_unsynced(move |connection| runs::beat(connection, &run, attempt, until_ms)).await
+    async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError> {
+        let heartbeats = heartbeats.to_vec();
+        self.write_unsynced(move |connection| {
+            heartbeats.iter().map(|heartbeat| runs::beat(connection, heartbeat, until_ms)).collect()
+        })
+        .await
     }
 
     async fn finish_run(

@@ -128,6 +128,15 @@ impl Turn<'_> {
                 let renewed = lease::renew(connection, held, lease::now(connection, self.clock)?)?;
                 Ok(LeaseReply::Held(renewed))
             }
+            LeaseRequest::RenewAll(all) => {
+                let now_ms = lease::now(connection, self.clock)?;
+                let renew = |held| match lease::renew(connection, held, now_ms) {
+                    Ok(renewed) => Ok(Some(renewed)),
+                    Err(StoreError::LeaseLost { .. }) => Ok(None),
+                    Err(error) => Err(error),
+                };
+                all.iter().map(renew).collect::<Result<_, _>>().map(LeaseReply::Renewed)
+            }
             LeaseRequest::Release(held) => lease::release(connection, held).map(|()| LeaseReply::Free(None)),
             LeaseRequest::Break(thread) => {
                 // A damaged lease is deleted, too.

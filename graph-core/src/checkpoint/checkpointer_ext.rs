@@ -211,7 +211,7 @@ pub trait CheckpointerExt: Checkpointer {
             match self.lease(LeaseRequest::Acquire(claim)).await? {
                 LeaseReply::Held(lease) => Ok(Acquired::Now(lease)),
                 LeaseReply::HeldByAnother(lease) => Ok(Acquired::Held(lease)),
-                LeaseReply::Free(_) => Err(mismatch("the lease")),
+                LeaseReply::Free(_) | LeaseReply::Renewed(_) => Err(mismatch("the lease")),
             }
         }
     }
@@ -222,7 +222,24 @@ pub trait CheckpointerExt: Checkpointer {
         async move {
             match self.lease(request).await? {
                 LeaseReply::Held(lease) => Ok(lease),
-                LeaseReply::HeldByAnother(_) | LeaseReply::Free(_) => Err(mismatch("the lease")),
+                LeaseReply::HeldByAnother(_) | LeaseReply::Free(_) | LeaseReply::Renewed(_) => {
+                    Err(mismatch("the lease"))
+                }
+            }
+        }
+    }
+
+    /// Renews several leases from now on; `None` for a lost one. See [`LeaseRequest::RenewAll`].
+    fn renew_all(
+        &self,
+        leases: Vec<LeaseRecord>,
+    ) -> impl Future<Output = Result<Vec<Option<LeaseRecord>>, StoreError>> + Send {
+        let count = leases.len();
+        let request = LeaseRequest::RenewAll(leases);
+        async move {
+            match self.lease(request).await? {
+                LeaseReply::Renewed(leases) if leases.len() == count => Ok(leases),
+                _ => Err(mismatch("the leases")),
             }
         }
     }
@@ -242,7 +259,9 @@ pub trait CheckpointerExt: Checkpointer {
         async move {
             match self.lease(request).await? {
                 LeaseReply::Free(broken) => Ok(broken),
-                LeaseReply::Held(_) | LeaseReply::HeldByAnother(_) => Err(mismatch("a broken lease")),
+                LeaseReply::Held(_) | LeaseReply::HeldByAnother(_) | LeaseReply::Renewed(_) => {
+                    Err(mismatch("a broken lease"))
+                }
             }
         }
     }

@@ -12,6 +12,7 @@
 //! no longer current.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::id::ThreadId;
@@ -92,6 +93,9 @@ pub enum LeaseRequest {
     /// [`Held`](LeaseReply::Held), or [`StoreError::LeaseLost`](super::StoreError::LeaseLost) if the thread was
     /// taken over, or the lease was broken.
     Renew(LeaseRecord),
+    /// Renews several leases as [`Renew`](Self::Renew) does, at once where the store can. No thread is named twice. The answer
+    /// is [`Renewed`](LeaseReply::Renewed).
+    RenewAll(Vec<LeaseRecord>),
     /// Releases a lease. The answer is [`Free`](LeaseReply::Free), or
     /// [`StoreError::LeaseLost`](super::StoreError::LeaseLost) if it was lost before.
     Release(LeaseRecord),
@@ -109,6 +113,8 @@ pub enum LeaseReply {
     HeldByAnother(LeaseRecord),
     /// The thread has no holder; this lease was broken.
     Free(Option<LeaseRecord>),
+    /// The leases after their renewal, in the order of the request; `None` for a lost one.
+    Renewed(Vec<Option<LeaseRecord>>),
 }
 
 /// The result of a claim.

@@ -5,12 +5,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::rows::{Calls, CancelAction, Multitask, RunRow, RunStatus, ThreadRow, ThreadStatus};
-use super::{RunClaim, ThreadChange};
+use super::{Heartbeat, RunClaim, ThreadChange};
 use crate::state::Json;
 
-/// The number of lost attempts after which a run ends with an error: a worker that claims a run with so many
-/// [`lost`](RunRow::lost) ones ends it instead of driving it.
-pub const MOST_ATTEMPTS: u32 = 3;
+/// The number of lost attempts without progress after which a run ends with an error: a worker that claims a run with so
+/// many [`lost`](RunRow::lost) ones ends it instead of driving it.
+pub const MOST_ATTEMPTS: u32 = 4;
+
+/// The number of lost attempts without progress from which a run is suspected of ending its workers: a process drives one
+/// suspect at a time, because of many runs that are lost together only one can be the cause.
+pub const SUSPECT: u32 = 2;
 
 /// A decision: the answer to the request, and the changes that an implementation stores with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,9 +154,13 @@ pub fn next<'r>(active: &[&'r RunRow], now_ms: u64) -> Option<&'r RunRow> {
 }
 
 /// Returns the row of a claimed run. The number of the attempt is the fence of the worker's writes.
+///
+/// A later attempt that was lost counts only if its worker has [begun](begun) it: many runs are claimed together, and a
+/// process that dies before it has begun one does not die of it. The first attempt counts without that, which saves a write.
 #[must_use]
 pub fn claim(run: RunRow, claim: &RunClaim, now_ms: u64) -> RunRow {
-    let lost = run.lost + u32::from(run.status == RunStatus::Running);
+    let is_first_lost = run.status == RunStatus::Running && run.attempt == 1;
+    let lost = if is_first_lost { 1 } else { run.lost };
     let updated_ms = if run.status == RunStatus::Running { run.updated_ms } else { now_ms };
     let not_before_ms = if run.attempt == 0 { now_ms } else { run.not_before_ms };
     RunRow {
@@ -179,13 +187,33 @@ pub enum Beat {
 }
 
 /// Answers a worker that extends its claim for an attempt. Unless the answer is [`Beat::Lost`], the implementation
-/// stores the new `until_ms`.
+/// stores the row as [`extended`] returns it.
 #[must_use]
 pub fn beat(run: Option<&RunRow>, attempt: u32) -> Beat {
     match run.filter(|run| is_held(run, attempt)) {
         Some(run) => run.cancel.map_or(Beat::Held, Beat::Cancel),
         None => Beat::Lost,
     }
+}
+
+/// Returns the row of a run whose claim is extended.
+#[must_use]
+pub fn extended(run: RunRow, heartbeat: &Heartbeat, until_ms: u64) -> RunRow {
+    RunRow { until_ms, lost: heartbeat.lost.unwrap_or(run.lost), ..run }
+}
+
+/// Returns the number of lost attempts for the [heartbeat](Heartbeat::lost) with which a worker begins an attempt of a run
+/// that it has claimed: this attempt counts until the run makes progress or is given back. `None` for the first attempt.
+#[must_use]
+pub fn begun(claimed: &RunRow) -> Option<u32> {
+    (claimed.attempt > 1).then(|| claimed.lost.saturating_add(1))
+}
+
+/// Returns the number of lost attempts for the heartbeat after the first checkpoint that an attempt has stored: the earlier
+/// ones no longer count. `None` if the number is the same.
+#[must_use]
+pub fn advanced(claimed: &RunRow) -> Option<u32> {
+    (claimed.attempt > 1 && claimed.lost > 0).then_some(1)
 }
 
 /// Returns `true` if this attempt of the run is the latest one and has not ended: only it stores events.
@@ -213,6 +241,8 @@ pub enum Ending {
     },
     /// The worker stops and gives the run back: it is pending again, and the attempt does not count as lost.
     GivenBack,
+    /// The worker has not [begun](begun) the attempt, because another program has the thread: the run is pending again.
+    Postponed,
 }
 
 /// Decides on the end of an attempt. The answer is `false` if the run was claimed by another worker or has ended.
@@ -234,8 +264,9 @@ pub fn finish(run: Option<&RunRow>, attempt: u32, ending: Ending, now_ms: u64) -
             let change = ThreadChange { status: Some(thread), is_state: true, ..Default::default() };
             (RunChange::Delete(run.id.clone()), Some(change))
         }
-        Ending::GivenBack => {
-            (RunChange::Store(RunRow { status: RunStatus::Pending, ..ended(run, now_ms) }), None)
+        Ending::GivenBack | Ending::Postponed => {
+            let lost = run.lost.saturating_sub(u32::from(ending == Ending::GivenBack));
+            (RunChange::Store(RunRow { status: RunStatus::Pending, lost, ..ended(run, now_ms) }), None)
         }
     };
     Decision { answer: true, runs: vec![run], thread }

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 
 use super::life::{self, Admitted, Beat, Cancelled, Decision, Ending, RunChange, Runs};
 use super::{
-    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Records, RunClaim,
-    RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Heartbeat, Records,
+    RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
 };
 use crate::checkpoint::StoreError;
 use crate::id::{NodeName, ThreadId};
@@ -187,14 +187,17 @@ impl Records for MemoryRecords {
         Ok(claimed)
     }
 
-    async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
+    async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError> {
         let mut rows = self.rows();
-        let held = rows.runs.values_mut().find(|held| held.id == run);
-        let answer = life::beat(held.as_deref(), attempt);
-        if let Some(held) = held.filter(|_| answer != Beat::Lost) {
-            held.until_ms = until_ms;
-        }
-        Ok(answer)
+        let beat = |heartbeat: &Heartbeat| {
+            let held = rows.runs.values_mut().find(|held| held.id == heartbeat.run);
+            let answer = life::beat(held.as_deref(), heartbeat.attempt);
+            if let Some(held) = held.filter(|_| answer != Beat::Lost) {
+                *held = life::extended(held.clone(), heartbeat, until_ms);
+            }
+            answer
+        };
+        Ok(heartbeats.iter().map(beat).collect())
     }
 
     async fn finish_run(

@@ -84,8 +84,9 @@ pub trait Records: Send + Sync {
     /// already.
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError>;
 
-    /// Extends a worker's claim to a run, and reads requests to cancel it.
-    async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError>;
+    /// Extends a worker's claims to runs, and reads requests to cancel them: an answer for each heartbeat. No run is named
+    /// twice.
+    async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError>;
 
     /// Ends an attempt of a run, as [`life::finish`] decides, sets the status of its thread, and stores the run's last
     /// event with it, so that no event of a later run is stored before. Returns `false`, and changes nothing, if the
@@ -212,6 +213,17 @@ pub struct ThreadChange {
     pub error: Option<Option<Json>>,
     /// `true` if the thread's state has changed.
     pub is_state: bool,
+}
+
+/// A worker's claim to a run, which is extended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// The run.
+    pub run: String,
+    /// The worker's attempt.
+    pub attempt: u32,
+    /// The new number of [lost attempts](RunRow::lost); `None` leaves it unchanged.
+    pub lost: Option<u32>,
 }
 
 /// A worker's request for a run.

@@ -115,7 +115,8 @@ pub struct RunRow {
     pub until_ms: u64,
     /// The number of attempts that were started. It grows with each claim, and is the fence of a worker's writes.
     pub attempt: u32,
-    /// The number of attempts that were lost with their workers.
+    /// The number of attempts that were lost with their workers since the run's last progress. While a later attempt than
+    /// the first is running, it is counted, too.
     pub lost: u32,
     /// A request to end it.
     pub cancel: Option<CancelAction>,

@@ -1,16 +1,17 @@
 //! Drives one attempt of a run.
 
-use std::convert::Infallible;
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_core::checkpoint::{Claim, StoreError};
 use superstep_core::error::ErrorReport;
-use superstep_core::records::life::{self, Beat, Ending, MOST_ATTEMPTS};
+use superstep_core::records::life::{self, Beat, Ending, MOST_ATTEMPTS, SUSPECT};
 use superstep_core::records::{EventRow, RunRow, RunStatus, ThreadStatus};
 use superstep_core::run::{AnyGraph, AnyState, EventKind, RunEvent, Status, Thread, ThreadError, View};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::control::{Control, Stop};
 use super::hold::Hold;
@@ -23,14 +24,14 @@ use crate::clock::millis;
 use crate::log::{Attempt, Logged};
 use crate::wire::request::Kwargs;
 
-/// The interval in which requests to cancel the run are read.
-const REQUESTS: Duration = Duration::from_millis(200);
-
 /// The time for which a run waits if another program holds its thread.
 const LEASE_WAIT: Duration = Duration::from_secs(1);
 
 /// The number of tries to store the end of a run.
 const TRIES: u32 = 5;
+
+/// The time between two of them.
+const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// An attempt with what it needs.
 struct Driven<'w> {
@@ -46,41 +47,38 @@ struct Driven<'w> {
 ///
 /// # Errors
 /// Returns an error if the store fails. The run is then claimed again when the claim is over.
-pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> Result<(), StoreError> {
+pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Arc<Control>) -> Result<(), StoreError> {
     if let Some(action) = row.cancel {
         control.stop(Stop::from(action));
     }
     let Some(graph) = worker.graphs.named(row.graph.as_str()) else { return Ok(()) };
     let claim =
         Claim { thread: row.thread.clone(), holder: worker.options.owner.clone(), ttl: worker.options.lease };
-    let watched = Watched { worker, row, control };
-    let held = async {
-        worker.hub.free(&row.thread).await;
-        Hold::acquire(graph, &worker.hub, claim, LEASE_WAIT).await
-    };
-    let hold = tokio::select! {
-        hold = held => hold,
-        lost = watched.watch(None) => match lost {},
-    };
-    let (hold, numbers) = match hold {
+    let settled = CancellationToken::new();
+    let _settles = settled.clone().drop_guard();
+    if row.lost >= SUSPECT && !is_given_up(row) {
+        alone(worker, control, settled.clone()).await;
+    }
+    worker.hub.free(&row.thread).await;
+    let (hold, numbers) = match Hold::acquire(graph, &worker.hub, claim, LEASE_WAIT).await {
         Ok(held) => held,
         Err(error) => {
             let failed = Failed::from(error);
             tracing::debug!(run = row.id, error = failed.message, "a run waits for its thread");
-            let ending = if failed.is_elsewhere() { Ending::GivenBack } else { failed.ending() };
+            let ending = if failed.is_elsewhere() { Ending::Postponed } else { failed.ending() };
             return finish(worker, row, ending, None).await.map(drop);
         }
     };
     // If this process was suspended, another one may have continued and finished the run. A worker that claims the run
     // from now on needs a later lease, which fences this one off.
-    match watched.asked().await? {
-        Beat::Held => {}
-        Beat::Cancel(action) => control.stop(Stop::from(action)),
-        Beat::Lost => {
-            hold.release().await;
-            return worker.hub.release(&row.thread, numbers).await;
-        }
+    let beat = begin(worker, row, control).await?;
+    control.answered(beat);
+    if beat == Beat::Lost {
+        hold.release().await;
+        return worker.hub.release(&row.thread, numbers).await;
     }
+    let hold = Arc::new(hold);
+    control.renew(&hold);
     let graph = hold.fenced(graph)?;
     let thread = graph.thread(row.thread.clone());
     let driven = Driven { worker, row, control, graph, thread };
@@ -93,11 +91,18 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
         driven.recover(&mut log).await?;
     }
     let (events, received) = unbounded_channel();
-    let pump = tokio::spawn(pump(log, received));
-    let ended = tokio::select! {
-        ended = driven.outcome(request, events) => ended,
-        lost = watched.watch(Some(&hold)) => match lost {},
+    let progress = {
+        let (control, lost, changed) = (Arc::clone(control), life::advanced(row), worker.changed.clone());
+        move || {
+            settled.cancel();
+            if lost.is_some() {
+                control.count(lost);
+                changed.notify_one();
+            }
+        }
     };
+    let pump = tokio::spawn(pump(log, received, progress));
+    let ended = driven.outcome(request, events).await;
     let (mut log, report) = match pump.await {
         Ok(pumped) => pumped?,
         Err(error) => return Err(StoreError::Io(Box::new(error))),
@@ -124,13 +129,21 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Control) -> R
     log.close(Some(worker.clock.now_ms().saturating_add(millis(worker.options.events_kept)))).await
 }
 
-/// Logs the events of a run, and returns the last failure of a task.
+/// Logs the events of a run, and returns the last failure of a task. Calls `advanced` at the first checkpoint.
 async fn pump(
     mut log: Attempt,
     mut events: UnboundedReceiver<RunEvent>,
+    advanced: impl FnOnce(),
 ) -> Result<(Attempt, Option<ErrorReport>), StoreError> {
     let mut report = None;
+    let mut advanced = Some(advanced);
     while let Some(event) = events.recv().await {
+        // Also one of a subgraph.
+        if matches!(event.kind, EventKind::CheckpointSaved { .. })
+            && let Some(advanced) = advanced.take()
+        {
+            advanced();
+        }
         if let EventKind::TaskFailed { error, retry_in_ms: None, handled: false, .. } = &event.kind {
             report = Some(error.clone());
         }
@@ -148,58 +161,40 @@ impl Drop for Running {
     }
 }
 
-/// A run with the claim that its worker extends.
-#[derive(Clone, Copy)]
-struct Watched<'w> {
-    worker: &'w Worker,
-    row: &'w RunRow,
-    control: &'w Control,
+/// Begins an attempt: from now on it counts as lost, unless it is given up at once. Returns what a heartbeat does.
+async fn begin(worker: &Worker, row: &RunRow, control: &Control) -> Result<Beat, StoreError> {
+    match life::begun(row).filter(|_| !is_given_up(row)) {
+        Some(lost) => {
+            control.count(Some(lost));
+            let answers = worker.records.beat(&[control.heartbeat()], worker.until_ms()).await?;
+            Ok(answers.first().copied().unwrap_or(Beat::Lost))
+        }
+        None => Ok(life::beat(worker.records.run(&row.id).await?.as_ref(), row.attempt)),
+    }
 }
 
-impl Watched<'_> {
-    /// Extends the claim and the lease, and reads requests to cancel the run.
-    async fn watch(&self, hold: Option<&Hold>) -> Infallible {
-        let Worker { records, options, .. } = self.worker;
-        let mut beats = tokio::time::interval(options.lease / 3);
-        let mut requests = tokio::time::interval(REQUESTS);
-        requests.tick().await;
-        beats.tick().await;
-        loop {
-            let is_beat = tokio::select! {
-                _ = beats.tick() => true,
-                _ = requests.tick() => false,
-            };
-            let answer = if is_beat {
-                if let Some(hold) = hold {
-                    self.renew(hold).await;
-                }
-                records.beat(&self.row.id, self.row.attempt, self.worker.until_ms()).await
-            } else {
-                self.asked().await
-            };
-            match answer {
-                Ok(Beat::Held) => {}
-                Ok(Beat::Cancel(action)) => self.control.stop(Stop::from(action)),
-                Ok(Beat::Lost) => self.control.stop(Stop::Lost),
-                Err(error) => tracing::warn!(%error, run = self.row.id, "a claim could not be extended"),
-            }
+/// Waits until no other run of this process is suspected of ending its workers. The run is the suspect until it has `settled`,
+/// or this process has survived it for a while.
+async fn alone(worker: &Worker, control: &Control, settled: CancellationToken) {
+    let permit = tokio::select! {
+        permit = Arc::clone(&worker.suspect).acquire_owned() => permit.expect("it is never closed"),
+        // A run that is stopped is not driven.
+        () = control.cancel.cancelled() => return,
+        () = control.drain.cancelled() => return,
+    };
+    let survived = tokio::time::sleep(worker.options.lease);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = survived => {}
+            () = settled.cancelled() => {}
         }
-    }
+        drop(permit);
+    });
+}
 
-    /// Reads requests to cancel the run, without extending the claim.
-    async fn asked(&self) -> Result<Beat, StoreError> {
-        let row = self.worker.records.run(&self.row.id).await?;
-        Ok(life::beat(row.as_ref(), self.row.attempt))
-    }
-
-    /// Renews the lease, and stops the run if it was lost.
-    async fn renew(&self, hold: &Hold) {
-        match hold.renew().await {
-            Ok(()) => {}
-            Err(StoreError::LeaseLost { .. }) => self.control.stop(Stop::GiveBack),
-            Err(error) => tracing::warn!(%error, run = self.row.id, "a lease could not be renewed"),
-        }
-    }
+/// Returns `true` for a run that is the likely cause of the deaths of its workers.
+fn is_given_up(row: &RunRow) -> bool {
+    row.lost >= MOST_ATTEMPTS
 }
 
 impl Driven<'_> {
@@ -245,8 +240,11 @@ impl Driven<'_> {
         request: Result<Request<'_>, Failed>,
         events: UnboundedSender<RunEvent>,
     ) -> Result<Option<Ending>, Failed> {
-        if self.row.lost >= MOST_ATTEMPTS {
-            let message = format!("the run was given up after its worker was lost {} times", self.row.lost);
+        if is_given_up(self.row) {
+            let message = format!(
+                "the run was given up: {} workers in a row were lost while they drove it, without a further checkpoint",
+                self.row.lost
+            );
             return Err(Failed::new("RunAbandoned", message));
         }
         if self.control.stopped().is_some() {
@@ -346,7 +344,7 @@ async fn finish(
             Err(error) if tries < TRIES => {
                 tracing::warn!(%error, run = row.id, "the end of a run could not be stored");
                 tries += 1;
-                tokio::time::sleep(REQUESTS).await;
+                tokio::time::sleep(TRY_AGAIN).await;
             }
             stored => return stored,
         }
@@ -363,6 +361,6 @@ fn last_entry(ending: &Ending) -> Option<Logged> {
         Ending::RolledBack { thread } => {
             Some(Logged::Ended { status: RunStatus::Interrupted, thread: *thread, error: None })
         }
-        Ending::GivenBack => None,
+        Ending::GivenBack | Ending::Postponed => None,
     }
 }

@@ -57,14 +57,9 @@ impl Hold {
         Ok(graph.clone().shared_checkpointer(fenced))
     }
 
-    /// Renews the lease.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::LeaseLost`] if the lease was lost.
-    pub(super) async fn renew(&self) -> Result<(), StoreError> {
-        let renewed = self.saver.renew(&self.lease()).await?;
-        *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
-        Ok(())
+    /// Stores the lease as it was renewed.
+    pub(super) fn renewed(&self, lease: LeaseRecord) {
+        *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = lease;
     }
 
     /// Releases the lease. One that cannot be released expires.
@@ -74,7 +69,7 @@ impl Hold {
         }
     }
 
-    fn lease(&self) -> LeaseRecord {
+    pub(super) fn lease(&self) -> LeaseRecord {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -8,6 +8,7 @@
 
 mod control;
 mod drive;
+mod heart;
 mod hold;
 mod outcome;
 mod plan;

@@ -1,6 +1,6 @@
 //! The pool of workers of a process.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,11 +8,12 @@ use futures_util::future::join_all;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::records::{Records, RunClaim, RunRow};
 use superstep_core::run::CancellationToken;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 use super::control::Control;
 use super::drive::drive;
+use super::heart::Heart;
 use crate::clock::{Clock, millis};
 use crate::graphs::Graphs;
 use crate::log::Hub;
@@ -51,7 +52,12 @@ pub(crate) struct Worker {
     pub(super) hub: Hub,
     pub(super) clock: Clock,
     pub(super) options: WorkOptions,
-    running: Mutex<HashMap<String, Arc<Control>>>,
+    /// The attempts that this process drives, by run. It may claim a run again before the lost attempt has ended.
+    running: Mutex<BTreeMap<(String, u32), Arc<Control>>>,
+    /// Notified when a heartbeat has something to store beside the claim.
+    pub(super) changed: Arc<Notify>,
+    /// Has one permit: for the run that is suspected of ending its workers.
+    pub(super) suspect: Arc<Semaphore>,
     wake: Notify,
     /// Notified when a run of this process has ended.
     ended: Notify,
@@ -68,8 +74,9 @@ impl Worker {
         options: WorkOptions,
     ) -> Self {
         let (running, closed) = (Mutex::default(), CancellationToken::new());
-        let (wake, ended) = (Notify::new(), Notify::new());
-        Self { records, graphs, hub, clock, options, running, wake, ended, closed }
+        let (wake, ended, changed) = (Notify::new(), Notify::new(), Arc::default());
+        let suspect = Arc::new(Semaphore::new(1));
+        Self { records, graphs, hub, clock, options, running, changed, suspect, wake, ended, closed }
     }
 
     /// Reads the queue again, because it has changed.
@@ -85,7 +92,8 @@ impl Worker {
 
     /// Returns the controls of a run that this process drives.
     pub(crate) fn control(&self, run: &str) -> Option<Arc<Control>> {
-        self.running().get(run).cloned()
+        let (first, last) = ((run.to_owned(), 0), (run.to_owned(), u32::MAX));
+        self.running().range(first..=last).next_back().map(|(_, control)| Arc::clone(control))
     }
 
     /// Returns the controls of all runs that this process drives.
@@ -100,6 +108,14 @@ impl Worker {
 
     /// Claims runs and drives them, until the pool is closed and its runs have ended.
     pub(crate) async fn work(self: Arc<Self>) {
+        let heart = Heart::new(&self);
+        tokio::select! {
+            () = Arc::clone(&self).claims() => {}
+            never = heart.beats() => match never {},
+        }
+    }
+
+    async fn claims(self: Arc<Self>) {
         let mut runs = JoinSet::new();
         while !self.closed.is_cancelled() {
             self.fill(&mut runs).await;
@@ -155,9 +171,10 @@ impl Worker {
     }
 
     async fn driven(self: Arc<Self>, run: RunRow) {
-        let control = Arc::new(Control::default());
-        self.running().insert(run.id.clone(), Arc::clone(&control));
-        let guard = Listed { worker: Arc::clone(&self), run: run.id.clone() };
+        let control = Arc::new(Control::new(&run));
+        let key = (run.id.clone(), run.attempt);
+        self.running().insert(key.clone(), Arc::clone(&control));
+        let guard = Listed { worker: Arc::clone(&self), key };
         if self.closed.is_cancelled() {
             control.drain();
         }
@@ -170,20 +187,20 @@ impl Worker {
         self.wake();
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Control>>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, u32), Arc<Control>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Removes a run from the list when its task ends, also by a panic.
+/// Removes an attempt from the list when its task ends, also by a panic.
 struct Listed {
     worker: Arc<Worker>,
-    run: String,
+    key: (String, u32),
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.worker.running().remove(&self.run);
+        self.worker.running().remove(&self.key);
     }
 }
 

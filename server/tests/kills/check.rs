@@ -39,6 +39,8 @@ pub(crate) struct Totals {
     pub(crate) success: u64,
     pub(crate) interrupted: u64,
     pub(crate) error: u64,
+    /// Those with an error that were given up because of lost workers.
+    pub(crate) given_up: u64,
     pub(crate) rolled_back: u64,
     pub(crate) refused: u64,
     pub(crate) unanswered: u64,
@@ -82,6 +84,7 @@ pub(crate) async fn check(world: &World, place: &Place, asked: &[Asked], totals:
     for (thread, asked, runs, state, row) in states {
         let thread = Thread { name: thread, asked, runs, state, row, happened: &happened };
         thread.check(totals)?;
+        totals.given_up += thread.given_up(&*rows).await;
         thread.check_log(&*rows).await?;
         thread.check_streams(world, totals).await?;
     }
@@ -191,6 +194,18 @@ impl Thread<'_> {
         let row = &self.row["status"];
         holds!(row == resting, "thread {name} is {row} after a run with status {newest:?}");
         Ok(())
+    }
+
+    /// Returns the number of runs that were given up because of lost workers.
+    async fn given_up(&self, rows: &dyn Records) -> u64 {
+        let mut count = 0;
+        for run in self.runs.iter().filter(|run| run["status"] == "error") {
+            let row = rows.run(run["run_id"].as_str().expect("an id")).await.expect("the row");
+            let row = row.expect("an ended run");
+            let error = row.error.and_then(|error| error.decode::<Value>().ok()).unwrap_or_default();
+            count += u64::from(error["error"] == "RunAbandoned");
+        }
+        count
     }
 
     /// Checks that the log of the thread has one end at most of each run, as its last entry, with the run's status.

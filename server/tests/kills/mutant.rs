@@ -9,8 +9,8 @@ use superstep_core::checkpoint::{Around, Checkpointer, StoreError};
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
-    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Multitask, Records,
-    RunClaim, RunQuery, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow,
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Heartbeat, Multitask,
+    Records, RunClaim, RunQuery, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow,
 };
 
 /// The time after which a mutant stores what it has answered.
@@ -149,9 +149,13 @@ forwarded! {
             self.inner.runs(query).await
         }
 
-        async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
-            let attempt = self.passed(run, attempt).await?;
-            self.inner.beat(run, attempt, until_ms).await
+        async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError> {
+            let mut passed = Vec::new();
+            for heartbeat in heartbeats {
+                let attempt = self.passed(&heartbeat.run, heartbeat.attempt).await?;
+                passed.push(Heartbeat { attempt, ..heartbeat.clone() });
+            }
+            self.inner.beat(&passed, until_ms).await
         }
 
         async fn finish_run(

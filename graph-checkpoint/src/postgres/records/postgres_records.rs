@@ -7,8 +7,8 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
-    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Multitask, Records,
-    RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Heartbeat, Multitask,
+    Records, RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
 };
 use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
@@ -181,15 +181,21 @@ impl Records for PostgresRecords {
         claimed.first().map(rows::run).transpose()
     }
 
-    async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
-        let call = Call::of("beat").name(run).int(i64::from(attempt)).time(until_ms);
-        let held = self.read(&call).await?;
-        if held.is_empty() {
-            return Ok(Beat::Lost);
+    async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError> {
+        let lost: Vec<Option<i64>> =
+            heartbeats.iter().map(|heartbeat| heartbeat.lost.map(i64::from)).collect();
+        let call = Call::of("beat").names(heartbeats.iter().map(|heartbeat| &*heartbeat.run));
+        let call = call.ints(heartbeats.iter().map(|heartbeat| i64::from(heartbeat.attempt)));
+        let mut answers = vec![Beat::Lost; heartbeats.len()];
+        for row in self.read(&call.argument(lost, Type::INT8_ARRAY).time(until_ms)).await? {
+            let cancel = get::<Option<&str>>(&row, "cancel")?;
+            let cancel = cancel.map(|name| named("server_run", name, CancelAction::from_name)).transpose()?;
+            let place = usize::try_from(get::<i64>(&row, "place")? - 1).ok();
+            if let Some(answer) = place.and_then(|place| answers.get_mut(place)) {
+                *answer = cancel.map_or(Beat::Held, Beat::Cancel);
+            }
         }
-        let cancel = scalar::<Option<&str>>(&held)?;
-        let cancel = cancel.map(|name| named("server_run", name, CancelAction::from_name)).transpose()?;
-        Ok(cancel.map_or(Beat::Held, Beat::Cancel))
+        Ok(answers)
     }
 
     async fn finish_run(

@@ -427,6 +427,16 @@ impl Around for Broken {
                 }
                 renewed => Ok(LeaseReply::Held(LeaseRecord { fence: lease.fence, ..renewed? })),
             },
+            LeaseRequest::RenewAll(leases) => {
+                let mut all = Vec::new();
+                for lease in leases {
+                    match Around::lease(self, LeaseRequest::Renew(lease)).await {
+                        Ok(LeaseReply::Held(lease)) => all.push(Some(lease)),
+                        _ => all.push(None),
+                    }
+                }
+                Ok(LeaseReply::Renewed(all))
+            }
             LeaseRequest::Release(lease) if self.has(Defect::AnybodyReleases) => {
                 self.inner.lease(LeaseRequest::Break(lease.thread)).await
             }

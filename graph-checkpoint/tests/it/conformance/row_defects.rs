@@ -12,8 +12,8 @@ use superstep_core::error::BoxError;
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
-    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Multitask, Records,
-    RunClaim, RunQuery, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Heartbeat, Multitask,
+    Records, RunClaim, RunQuery, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
 };
 
 use noticed::{Defect, NOTICED};
@@ -164,10 +164,16 @@ impl Records for Rows {
         })
     }
 
-    async fn beat(&self, run: &str, attempt: u32, until_ms: u64) -> Result<Beat, StoreError> {
-        let held = self.inner.run(run).await?.map_or(until_ms, |row| row.until_ms);
-        let until_ms = if self.has(Defect::BeatsExtendNothing) { held } else { until_ms };
-        self.inner.beat(run, attempt, until_ms).await
+    async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError> {
+        let mut answers = Vec::new();
+        for heartbeat in heartbeats {
+            let held = self.inner.run(&heartbeat.run).await?.map_or(until_ms, |row| row.until_ms);
+            let until_ms = if self.has(Defect::BeatsExtendNothing) { held } else { until_ms };
+            let lost = heartbeat.lost.filter(|_| !self.has(Defect::LostAttemptsStay));
+            let heartbeat = Heartbeat { lost, ..heartbeat.clone() };
+            answers.extend(self.inner.beat(&[heartbeat], until_ms).await?);
+        }
+        Ok(answers)
     }
 
     async fn finish_run(
@@ -184,7 +190,8 @@ impl Records for Rows {
                 attempt = self.inner.run(run).await?.map_or(attempt, |row| row.attempt);
             }
             (Defect::GivenBackIsLost, Ending::GivenBack) => {
-                return Ok(self.inner.beat(run, attempt, 0).await? != Beat::Lost);
+                let heartbeat = Heartbeat { run: run.to_owned(), attempt, lost: None };
+                return Ok(self.inner.beat(&[heartbeat], 0).await? != [Beat::Lost]);
             }
             (Defect::RolledBackRunsStay, Ending::RolledBack { thread }) => {
                 ending = Ending::Ended { status: RunStatus::Interrupted, thread: *thread, error: None };

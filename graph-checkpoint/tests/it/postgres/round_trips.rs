@@ -8,7 +8,7 @@ use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, Recorded};
 use superstep_core::records::life::Ending;
 use superstep_core::records::{
-    EventRow, RunClaim, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
+    EventRow, Heartbeat, RunClaim, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
 };
 use superstep_core::store::{Search, Store};
 
@@ -110,7 +110,8 @@ fn a_run_of_a_server_waits_twice_for_each_decision() {
         let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], until_ms: 9 };
         let claimed = rows.claim_run(&claim, 2).await.expect("it is claimed").expect("it waits");
         assert_eq!(since(), 1, "a claim");
-        rows.beat("r", claimed.attempt, 10).await.expect("it is extended");
+        let heartbeat = Heartbeat { run: "r".into(), attempt: claimed.attempt, lost: None };
+        rows.beat(&[heartbeat], 10).await.expect("it is extended");
         assert_eq!(since(), 1, "its extension");
         let first = rows.reserve_events(&thread.id, 10).await.expect("there are numbers");
         assert_eq!(since(), 1, "the numbers of events");

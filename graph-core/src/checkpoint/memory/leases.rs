@@ -19,6 +19,9 @@ impl Leases {
         Ok(match request {
             LeaseRequest::Acquire(claim) => self.acquire(claim, now_ms),
             LeaseRequest::Renew(lease) => LeaseReply::Held(self.renew(lease, now_ms)?),
+            LeaseRequest::RenewAll(leases) => {
+                LeaseReply::Renewed(leases.into_iter().map(|lease| self.renew(lease, now_ms).ok()).collect())
+            }
             LeaseRequest::Release(lease) => {
                 self.check(&lease)?;
                 self.held.remove(&lease.thread);

@@ -48,6 +48,9 @@ pub(super) struct Words {
     key: String,
 }
 
+/// The number of nodes of the graph `laps`.
+const LAPS: usize = 6;
+
 /// The clock of a test: the time of the paused runtime, ahead of others by a duration.
 struct Paused(Instant, Duration);
 
@@ -76,7 +79,8 @@ impl Rig {
         let shared = |graph: superstep_core::run::Graph<Words>| {
             graph.shared_checkpointer(Arc::clone(&self.saver)).erased()
         };
-        vec![shared(holds(Arc::clone(&self.gate))), shared(asks()), shared(fails())]
+        let gate = || Arc::clone(&self.gate);
+        vec![shared(holds(gate())), shared(laps(gate())), shared(asks()), shared(fails())]
     }
 
     /// Returns a server that has not started.
@@ -118,6 +122,29 @@ fn holds(gate: Arc<Semaphore>) -> superstep_core::run::Graph<Words> {
     g.edge(first, hold);
     g.edge(hold, last);
     g.edge(last, END);
+    g.compile().expect("the graph is complete")
+}
+
+/// A graph of several nodes that each wait at the gate, and add a word.
+fn laps(gate: Arc<Semaphore>) -> superstep_core::run::Graph<Words> {
+    let mut g = StateGraph::<Words>::new("laps");
+    let mut before = None;
+    for lap in 0..LAPS {
+        let gate = Arc::clone(&gate);
+        let node = g.node(format!("lap {lap}"), move || {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.acquire().await.expect("the gate is never closed").forget();
+                Words::update().words(["lap"])
+            }
+        });
+        match before {
+            None => g.edge(START, node),
+            Some(before) => g.edge(before, node),
+        };
+        before = Some(node);
+    }
+    g.edge(before.expect("a node"), END);
     g.compile().expect("the graph is complete")
 }
 

@@ -25,6 +25,7 @@ pub(super) enum Defect {
     GraphsIgnored,
     AbandonedRunsStay,
     BeatsExtendNothing,
+    LostAttemptsStay,
     AttemptsIgnored,
     LateEventsAreStored,
     LastEventsLost,
@@ -48,7 +49,7 @@ pub(super) enum Defect {
 }
 
 /// Each defect, with items that must notice it.
-pub(super) const NOTICED: [(Defect, &[&str]); 41] = [
+pub(super) const NOTICED: [(Defect, &[&str]); 42] = [
     (Defect::RowsAreMadeAgain, &["rows.clones_have_the_same_rows"]),
     (Defect::InsertsReplace, &["rows.a_thread_is_inserted_once"]),
     (Defect::MetadataLost, &["rows.a_thread_is_changed"]),
@@ -83,6 +84,7 @@ pub(super) const NOTICED: [(Defect, &[&str]); 41] = [
     (Defect::GraphsIgnored, &["queue.only_graphs_of_the_worker_are_claimed"]),
     (Defect::AbandonedRunsStay, &["queue.an_abandoned_run_is_claimed_again", "queue.outlive_their_program"]),
     (Defect::BeatsExtendNothing, &["queue.a_beat_extends_the_claim"]),
+    (Defect::LostAttemptsStay, &["queue.lost_attempts_count_until_there_is_progress"]),
     (Defect::AttemptsIgnored, &["queue.a_stale_attempt_changes_nothing"]),
     (Defect::LateEventsAreStored, &["queue.a_stale_attempt_changes_nothing"]),
     (Defect::LastEventsLost, &["queue.a_run_ends_once"]),
