@@ -171,6 +171,36 @@ async fn verbs_write_to_a_database() {
     }
 }
 
+/// Old checkpoints go as they do in a file, and the threads that stay read the same.
+#[tokio::test]
+async fn gc_prunes_a_database_as_it_prunes_a_file() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (file, database) = (written().await, url(&cluster, "gc"));
+    copied(&file.path, &database);
+    let counts = |text: &str| text.rsplit_once(" (").map_or(text.trim(), |(counts, _)| counts).to_owned();
+    for line in [
+        "gc FILE --keep-last 2 --thread rust --dry-run",
+        "gc FILE --keep-last 2 --thread rust",
+        "gc FILE --keep-last 1",
+        "gc FILE --keep-last 1",
+        "gc FILE --keep-days 9",
+        "gc FILE --keep-last 1 --thread nobody",
+    ] {
+        let both = [&*file.path, &*database].map(|place| {
+            let Said { exit, out, err } = said(place, Look::PIPED, line);
+            format!("{exit:?} {} {err}", counts(&out))
+        });
+        assert_eq!(both[0], both[1], "{line}");
+    }
+    let counts: serde_json::Value =
+        serde_json::from_str(&fine(&database, "gc FILE --keep-last 1 --json")).unwrap();
+    assert_eq!((&counts["pruned"]["checkpoints"], &counts["dry_run"]), (&0.into(), &false.into()));
+    same(&file.path, &database);
+    let missing = said(&url(&cluster, "no_gc"), Look::PIPED, "gc FILE");
+    assert_eq!(missing.exit, Exit::Unusable);
+    assert!(missing.err.contains("has no checkpoints in the schema no_gc"), "{}", missing.err);
+}
+
 #[tokio::test]
 async fn a_debugger_replays_and_continues_threads_of_a_database() {
     let Some(cluster) = Cluster::shared() else { return };
@@ -207,7 +237,6 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
         ("verify FILE", "pg_amcheck"),
         ("du FILE", "threads"),
         ("migrate FILE", "upgrades its tables"),
-        ("gc FILE", "not pruned"),
         ("rekey FILE --plain", "only files are encrypted"),
     ] {
         let Said { exit, out, err } = said(address, Look::PIPED, line);

@@ -30,12 +30,12 @@ mod vacuum;
 mod verify;
 mod writing;
 
+pub use crate::retention::Retention;
 pub use backup::{Copied, Existing, backup};
 pub use collect::{Collected, collect, collectable};
 pub use error::MaintenanceError;
 pub use migrate::{Migration, migrate, migration};
-pub(crate) use prune::Policy;
-pub use prune::{Pruned, Retention, prunable, prune};
+pub use prune::{Pruned, prunable, prune};
 #[cfg(feature = "encryption")]
 pub use rekey::{Form, Rekeyed, rekey};
 pub use retention_pass::Retained;

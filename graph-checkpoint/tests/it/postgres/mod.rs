@@ -7,6 +7,7 @@ mod errors;
 mod full;
 mod lost_answers;
 mod proxy;
+mod prune;
 mod reader;
 mod round_trips;
 mod server;
