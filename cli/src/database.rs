@@ -102,6 +102,17 @@ impl DatabaseUrl {
         Err(self.unsupported())
     }
 
+    /// Measures the schema.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn usage(&self) -> Result<superstep_checkpoint::maintenance::Usage, Failure> {
+        Ok(self.open()?.usage()?)
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn usage(&self) -> Result<superstep_checkpoint::maintenance::Usage, Failure> {
+        Err(self.unsupported())
+    }
+
     /// Returns a graph that keeps its threads in the database, in the runtime of the caller.
     #[cfg(feature = "postgres")]
     pub(crate) async fn under(&self, graph: AnyGraph) -> Result<AnyGraph, Failure> {

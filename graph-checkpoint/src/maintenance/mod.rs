@@ -39,6 +39,6 @@ pub use prune::{Pruned, prunable, prune};
 #[cfg(feature = "encryption")]
 pub use rekey::{Form, Rekeyed, rekey};
 pub use retention_pass::Retained;
-pub use usage::{FieldUsage, ThreadUsage, Usage, usage};
+pub use usage::{FieldUsage, TableUsage, ThreadUsage, Usage, usage};
 pub use vacuum::{Vacuumed, vacuum};
 pub use verify::{Counts, Finding, Unused, Verified, verify};

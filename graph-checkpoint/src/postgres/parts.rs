@@ -77,7 +77,7 @@ impl Part {
         self.optional_int(at).ok_or_else(|| self.lacks("a number"))
     }
 
-    fn optional_int(&self, at: usize) -> Option<i64> {
+    pub(crate) fn optional_int(&self, at: usize) -> Option<i64> {
         self.ints.get(at).copied().flatten()
     }
 

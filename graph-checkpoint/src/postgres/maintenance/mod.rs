@@ -1,9 +1,10 @@
-//! Maintenance of a database: deletion of old checkpoints and of unreferenced data.
+//! Maintenance of a database: deletion of old checkpoints and of unreferenced data, and sizes.
 
 mod background;
 mod collect;
 mod cut;
 mod past;
+mod usage;
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
