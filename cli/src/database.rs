@@ -4,9 +4,13 @@ use std::fmt;
 use std::path::Path;
 
 use superstep_checkpoint::{CheckpointFile, CheckpointReader};
+#[cfg(feature = "postgres")]
+use superstep_core::checkpoint::StoreError;
 use superstep_core::run::AnyGraph;
 
 use super::failure::Failure;
+#[cfg(feature = "postgres")]
+use super::file::on_own_thread;
 
 /// The time in which a verb tries again while a database restarts.
 #[cfg(feature = "postgres")]
@@ -98,6 +102,17 @@ impl DatabaseUrl {
         Err(self.unsupported())
     }
 
+    /// Measures the schema.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn usage(&self) -> Result<superstep_checkpoint::maintenance::Usage, Failure> {
+        Ok(self.open()?.usage()?)
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn usage(&self) -> Result<superstep_checkpoint::maintenance::Usage, Failure> {
+        Err(self.unsupported())
+    }
+
     /// Returns a graph that keeps its threads in the database, in the runtime of the caller.
     #[cfg(feature = "postgres")]
     pub(crate) async fn under(&self, graph: AnyGraph) -> Result<AnyGraph, Failure> {
@@ -114,6 +129,24 @@ impl DatabaseUrl {
     pub(crate) async fn saver(&self) -> Result<superstep_checkpoint::PostgresSaver, Failure> {
         let options = superstep_checkpoint::PostgresSaver::options().connections(4).busy_limit(PATIENCE);
         Ok(options.open(&self.0).await?)
+    }
+
+    /// Waits for maintenance of an existing schema, in a runtime of its own. Other writers are waited for as long as
+    /// `patience`.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn maintain<T: Send, F: Future<Output = Result<T, StoreError>>>(
+        &self,
+        patience: std::time::Duration,
+        work: impl FnOnce(superstep_checkpoint::PostgresSaver) -> F + Send,
+    ) -> Result<T, Failure> {
+        // A reader says what is missing, and creates nothing.
+        drop(self.open()?);
+        let options = superstep_checkpoint::PostgresSaver::options().connections(2).busy_limit(patience);
+        on_own_thread(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let work = async { work(options.no_migrate().open(&self.0).await?).await };
+            Ok(runtime.map_err(Failure::of)?.block_on(work)?)
+        })
     }
 
     #[cfg(not(feature = "postgres"))]

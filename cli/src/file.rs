@@ -339,6 +339,6 @@ fn runs<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, Failure> {
     })
 }
 
-fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

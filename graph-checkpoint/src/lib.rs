@@ -77,6 +77,7 @@ mod postgres;
 mod read;
 mod read_only;
 mod records;
+mod retention;
 mod saver;
 mod sqlite_reader;
 mod store;

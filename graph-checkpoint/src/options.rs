@@ -11,7 +11,7 @@ use crate::durability::Durability;
 #[cfg(feature = "encryption")]
 use crate::encryption::Keys;
 use crate::encryption::SharedKeys;
-use crate::maintenance::{Policy, Retention};
+use crate::retention::{Policy, Retention};
 
 /// Options for opening a [`SqliteSaver`](crate::SqliteSaver), made by [`options`](crate::SqliteSaver::options).
 #[derive(Clone)]

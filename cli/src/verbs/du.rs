@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use superstep_checkpoint::maintenance::{self, ThreadUsage, Usage};
+use superstep_checkpoint::maintenance::{self, TableUsage, ThreadUsage, Usage};
 use superstep_core::id::ThreadId;
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::table::{Side, Table};
 /// Show what takes up space in a file: its threads, or the fields of one thread
 ///
 /// Bytes are those of stored texts. A long text is stored once: it counts for the only field or thread that refers to
-/// it, and otherwise as shared.
+/// it, and otherwise as shared. Of a database, the sizes of tables are those on disk, where texts are compressed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep du essays.db rust")]
 pub(crate) struct Du {
@@ -68,10 +68,10 @@ struct Below {
 
 impl Du {
     pub(crate) fn answer(&self) -> Result<Filled, Failure> {
-        self.file.check_no_database(
-            "`threads` lists the bytes of its threads, and \\dt+ in psql those of its tables",
-        )?;
-        let usage = maintenance::usage(self.file.keyed()?)?;
+        let usage = match self.file.database() {
+            Some(database) => database.usage()?,
+            None => maintenance::usage(self.file.keyed()?)?,
+        };
         let source = Source::open(&self.file)?;
         match &self.thread {
             None => Ok(Filled::File(of_file(&source, usage))),
@@ -161,6 +161,15 @@ fn show_file(OfFile { usage, names }: &OfFile, page: &mut Page) {
         if bytes > 0 || what == "size" {
             table.row([span(NAME, what), plain(bytes.to_string()), span(DIM, means)]);
         }
+    }
+    table.show(page);
+    if usage.tables.is_empty() {
+        return;
+    }
+    page.gap();
+    let mut table = Table::new([("table", Side::Left), ("rows", Side::Right), ("indexes", Side::Right)]);
+    for TableUsage { table: name, bytes, indexes } in &usage.tables {
+        table.row([span(NAME, name), plain(bytes.to_string()), plain(indexes.to_string())]);
     }
     table.show(page);
 }

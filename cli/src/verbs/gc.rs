@@ -7,6 +7,7 @@ use superstep_checkpoint::maintenance::{self, Collected, Pruned, Retention};
 use superstep_core::id::ThreadId;
 
 use crate::arguments::count;
+use crate::database::DatabaseUrl;
 use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::page::{DIM, GOOD, Page, plain, span};
@@ -17,7 +18,7 @@ use crate::source::Source;
 ///
 /// Unreferenced data is long texts and work that no checkpoint refers to, and the rest of deletions. Of old
 /// checkpoints, the latest of each thread, those with a name and those where branches begin are kept. The values of
-/// kept checkpoints do not change. The file keeps its size until `vacuum`.
+/// kept checkpoints do not change. A file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: superstep gc essays.db --dry-run",
@@ -63,10 +64,11 @@ impl Gone {
 
 impl Gc {
     pub(crate) fn answer(&self) -> Result<Gone, Failure> {
-        let instead = "`delete` leaves no unreferenced data in it, and checkpoints are not pruned";
-        self.file.check_no_database(instead)?;
         let retention = self.retention()?;
         let patience = Duration::from_secs(self.patience);
+        if let Some(database) = self.file.database() {
+            return self.of_database(database, &retention, patience);
+        }
         let (pruned, collected) = match self.dry_run {
             true => maintenance::prunable(self.file.keyed()?, &retention)?,
             false => (
@@ -75,6 +77,27 @@ impl Gc {
             ),
         };
         Ok(Gone { pruned, collected, dry_run: self.dry_run })
+    }
+
+    #[cfg(feature = "postgres")]
+    fn of_database(
+        &self,
+        database: &DatabaseUrl,
+        retention: &Retention,
+        patience: Duration,
+    ) -> Result<Gone, Failure> {
+        let dry_run = self.dry_run;
+        let amounts = database.maintain(patience, async |saver| match dry_run {
+            true => saver.prunable(retention).await,
+            false => Ok((saver.prune(retention).await?, saver.collect().await?)),
+        });
+        let (pruned, collected) = amounts?;
+        Ok(Gone { pruned, collected, dry_run })
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn of_database(&self, database: &DatabaseUrl, _: &Retention, _: Duration) -> Result<Gone, Failure> {
+        Err(database.unsupported())
     }
 
     fn retention(&self) -> Result<Retention, Failure> {

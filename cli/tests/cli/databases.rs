@@ -171,6 +171,70 @@ async fn verbs_write_to_a_database() {
     }
 }
 
+/// Old checkpoints go as they do in a file, and the threads that stay read the same.
+#[tokio::test]
+async fn gc_prunes_a_database_as_it_prunes_a_file() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (file, database) = (written().await, url(&cluster, "gc"));
+    copied(&file.path, &database);
+    let counts = |text: &str| text.rsplit_once(" (").map_or(text.trim(), |(counts, _)| counts).to_owned();
+    for line in [
+        "gc FILE --keep-last 2 --thread rust --dry-run",
+        "gc FILE --keep-last 2 --thread rust",
+        "gc FILE --keep-last 1",
+        "gc FILE --keep-last 1",
+        "gc FILE --keep-days 9",
+        "gc FILE --keep-last 1 --thread nobody",
+    ] {
+        let both = [&*file.path, &*database].map(|place| {
+            let Said { exit, out, err } = said(place, Look::PIPED, line);
+            format!("{exit:?} {} {err}", counts(&out))
+        });
+        assert_eq!(both[0], both[1], "{line}");
+    }
+    let counts: serde_json::Value =
+        serde_json::from_str(&fine(&database, "gc FILE --keep-last 1 --json")).unwrap();
+    assert_eq!((&counts["pruned"]["checkpoints"], &counts["dry_run"]), (&0.into(), &false.into()));
+    same(&file.path, &database);
+    let missing = said(&url(&cluster, "no_gc"), Look::PIPED, "gc FILE");
+    assert_eq!(missing.exit, Exit::Unusable);
+    assert!(missing.err.contains("has no checkpoints in the schema no_gc"), "{}", missing.err);
+}
+
+/// Texts have the same sizes as in a file, and tables those on disk.
+#[tokio::test]
+async fn du_measures_a_database() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (file, database) = (written().await, url(&cluster, "du"));
+    copied(&file.path, &database);
+    let measured =
+        |place: &Path, line: &str| -> serde_json::Value { serde_json::from_str(&fine(place, line)).unwrap() };
+    let [of_file, of_database] = [&*file.path, &*database].map(|place| measured(place, "du FILE --json"));
+    let outline = |usage: &serde_json::Value| {
+        let threads = usage["threads"].as_array().unwrap().iter();
+        let threads = threads.map(|thread| {
+            let fields = thread["fields"].as_array().unwrap().iter();
+            let fields = fields.map(|field| field["field"].clone()).collect::<Vec<_>>();
+            (thread["thread"].clone(), thread["checkpoints"].clone(), fields)
+        });
+        (threads.collect::<Vec<_>>(), usage["described"].clone())
+    };
+    assert_eq!(outline(&of_file), outline(&of_database));
+    let tables = of_database["tables"].as_array().unwrap();
+    let sizes =
+        |table: &serde_json::Value| table["bytes"].as_u64().unwrap() + table["indexes"].as_u64().unwrap();
+    assert_eq!(tables.iter().map(sizes).sum::<u64>(), of_database["size"].as_u64().unwrap());
+    let change = tables.iter().find(|table| table["table"] == "change").unwrap();
+    assert!(change["bytes"].as_u64().unwrap() >= 8_192 && change["indexes"].as_u64().unwrap() >= 8_192);
+    let page = fine(&database, "du FILE");
+    assert!(page.contains("\nchange ") && page.contains("\nsize "), "{page}");
+    let [of_file, of_database] =
+        [&*file.path, &*database].map(|place| measured(place, "du FILE rust --json"));
+    assert_eq!(of_file["checkpoints"], of_database["checkpoints"]);
+    assert!(of_database["manifests"].as_u64() > Some(0));
+    assert_eq!(said(&database, Look::PIPED, "du FILE nobody").exit, Exit::No);
+}
+
 #[tokio::test]
 async fn a_debugger_replays_and_continues_threads_of_a_database() {
     let Some(cluster) = Cluster::shared() else { return };
@@ -205,9 +269,7 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
         ("vacuum FILE", "VACUUM FULL"),
         ("backup FILE there.db", "pg_dump"),
         ("verify FILE", "pg_amcheck"),
-        ("du FILE", "threads"),
         ("migrate FILE", "upgrades its tables"),
-        ("gc FILE", "not pruned"),
         ("rekey FILE --plain", "only files are encrypted"),
     ] {
         let Said { exit, out, err } = said(address, Look::PIPED, line);

@@ -30,15 +30,15 @@ mod vacuum;
 mod verify;
 mod writing;
 
+pub use crate::retention::Retention;
 pub use backup::{Copied, Existing, backup};
 pub use collect::{Collected, collect, collectable};
 pub use error::MaintenanceError;
 pub use migrate::{Migration, migrate, migration};
-pub(crate) use prune::Policy;
-pub use prune::{Pruned, Retention, prunable, prune};
+pub use prune::{Pruned, prunable, prune};
 #[cfg(feature = "encryption")]
 pub use rekey::{Form, Rekeyed, rekey};
 pub use retention_pass::Retained;
-pub use usage::{FieldUsage, ThreadUsage, Usage, usage};
+pub use usage::{FieldUsage, TableUsage, ThreadUsage, Usage, usage};
 pub use vacuum::{Vacuumed, vacuum};
 pub use verify::{Counts, Finding, Unused, Verified, verify};

@@ -21,7 +21,8 @@ use crate::records;
 use crate::sqlite_reader::SqliteReader;
 use crate::write::delete::{references, segments};
 
-/// The sizes of the parts of a file, in bytes. All but `log` add up to `size`.
+/// The sizes of the parts of a file or of a database, in bytes. In a file all but `log` add up to `size`; in a database,
+/// which stores texts compressed, `size` is that of the tables with their indexes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// The size of the file, including everything that was committed to the log.
@@ -45,6 +46,20 @@ pub struct Usage {
     pub overhead: u64,
     /// The size of the log beside the file, whose contents are regularly moved into the file.
     pub log: u64,
+    /// The tables of a database; none for a file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableUsage>,
+}
+
+/// The size of a table of a database, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TableUsage {
+    /// The table.
+    pub table: String,
+    /// Its rows, as they are stored.
+    pub bytes: u64,
+    /// Its indexes.
+    pub indexes: u64,
 }
 
 /// The sizes of the data that belongs to one thread alone, in bytes.
@@ -115,7 +130,19 @@ pub fn usage(file: impl Into<CheckpointFile>) -> Result<Usage, StoreError> {
         let threads = counting.finish();
         let of_threads: u64 = threads.iter().map(|thread| thread.bytes).sum();
         let overhead = size.saturating_sub(of_threads + shared + unused + described + items + server + free);
-        Ok(Usage { size, free, threads, shared, unused, described, items, server, overhead, log })
+        Ok(Usage {
+            size,
+            free,
+            threads,
+            shared,
+            unused,
+            described,
+            items,
+            server,
+            overhead,
+            log,
+            tables: Vec::new(),
+        })
     })
 }
 
@@ -147,7 +174,7 @@ fn server(connection: &Connection) -> Result<u64, StoreError> {
 }
 
 impl ThreadUsage {
-    fn of(thread: ThreadId) -> Self {
+    pub(crate) fn of(thread: ThreadId) -> Self {
         Self {
             thread,
             checkpoints: 0,

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use superstep_core::checkpoint::{Carried, Checkpoint, Emitted, StoreError};
+use superstep_core::checkpoint::{Carried, Checkpoint, Emitted, Source, StoreError};
 use superstep_core::id::Fingerprint;
-use superstep_core::state::{Change, Json, SizeLimits};
+use superstep_core::state::{Change, Json, Schema, SizeLimits};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::call::Call;
 use super::database::Database;
 use super::error::Fault;
-use super::parts::{Line, Part, kind};
+use super::parts::{Line, Part, Reading, Schemas, kind, whole};
 use crate::error::corrupt;
 use crate::pending::key::Seen;
 
@@ -33,6 +33,10 @@ FROM (SELECT * FROM @.ask a WHERE a.base = ANY($1) ORDER BY a.id) a
 UNION ALL
 SELECT 5, ARRAY[e.attempt, e.starts, e.thread, e.base], ARRAY[e.token], ARRAY[e.text, e.outcome]
 FROM (SELECT * FROM @.effect e WHERE e.base = ANY($1) ORDER BY e.id) e";
+
+/// The operations that make up the values at pruned checkpoints.
+const VALUES: &str = "
+SELECT v.k, v.i || s.seq AS i, v.b, v.t FROM unnest($1) s(seq), LATERAL @.values_at(s.seq) v";
 
 const DESCRIPTIONS: &str = "
 SELECT 8 AS k, NULL::bigint[] AS i, ARRAY[s.fingerprint] AS b, ARRAY[s.text] AS t
@@ -114,6 +118,30 @@ impl Contents {
             } else {
                 self.graphs.insert(print, (part.name(1)?.to_owned(), text));
             }
+        }
+        self.read_pruned(database, client).await
+    }
+
+    /// Reads the values of pruned checkpoints, in place of their changes.
+    async fn read_pruned(&mut self, database: &Database, client: &Client) -> Result<(), Fault> {
+        let pruned = self.lines.values().filter(|line| line.source == Source::Pruned);
+        let pruned: Vec<i64> = pruned.map(|line| line.seq).collect();
+        if pruned.is_empty() {
+            return Ok(());
+        }
+        let rows =
+            database.on(client, &Call::query(VALUES).argument(pruned.clone(), Type::INT8_ARRAY)).await?;
+        let mut readings: HashMap<i64, Reading> = HashMap::new();
+        for part in Part::all(&rows)? {
+            let reading = readings.entry(part.int(1)?).or_default();
+            reading.add(part, self.limits, &mut Schemas::new())?;
+        }
+        for seq in pruned {
+            let missing = || corrupt("a schema", "it is missing");
+            let schema = self.states.get(&self.line(seq)?.state).ok_or_else(missing)?;
+            let schema: Schema = schema.decode().map_err(|error| corrupt("a schema", error))?;
+            let values = readings.remove(&seq).unwrap_or_default().values(&schema, self.limits)?;
+            self.changes.insert(seq, whole(values));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType, Timeouts,
+    Transaction,
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
@@ -55,6 +56,11 @@ impl Database {
         let hosts: Vec<String> = self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
         let user = self.config.get_user().unwrap_or_default();
         format!("{user}@{}/{}", hosts.join(","), self.config.get_dbname().unwrap_or_default())
+    }
+
+    /// Returns the time in which a call is repeated.
+    pub(crate) fn busy_limit(&self) -> Duration {
+        self.busy_limit
     }
 
     /// Lends a connection.
@@ -123,12 +129,9 @@ impl Database {
         read: &impl AsyncFn(&Client) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let mut connection = self.connection().await?;
-        let failed = |error: tokio_postgres::Error| Fault::of(&error);
-        let transaction = connection.build_transaction();
-        let transaction = transaction.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-        let transaction = transaction.start().await.map_err(failed)?;
+        let transaction = begin_snapshot(&mut connection).await?;
         let found = read(transaction.client()).await?;
-        transaction.commit().await.map_err(failed)?;
+        transaction.commit().await.map_err(|error| Fault::of(&error))?;
         Ok(found)
     }
 
@@ -136,6 +139,12 @@ impl Database {
     pub(crate) fn attempts(&self) -> Attempts {
         Attempts::new(self.busy_limit)
     }
+}
+
+/// Begins a transaction that reads one snapshot and cannot write.
+pub(crate) async fn begin_snapshot(connection: &mut Object) -> Result<Transaction<'_>, Fault> {
+    let transaction = connection.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+    transaction.read_only(true).start().await.map_err(|error| Fault::of(&error))
 }
 
 /// The attempts of one request.

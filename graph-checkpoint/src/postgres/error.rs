@@ -110,6 +110,7 @@ pub(crate) enum Fault {
 #[derive(Debug)]
 pub(crate) enum Refusal {
     NoCheckpoint,
+    Pruned(CheckpointId),
     NotRegistered(Fingerprint),
     WrongGraph(String),
     Superseded,
@@ -167,7 +168,7 @@ impl Fault {
             SqlState::T_R_DEADLOCK_DETECTED,
             SqlState::UNIQUE_VIOLATION,
         ];
-        if is_one_of(&raced) {
+        if is_one_of(&raced) || *code == SqlState::LOCK_NOT_AVAILABLE {
             return Self::Again(StoreError::Busy);
         }
         if is_one_of(&[SqlState::CANNOT_CONNECT_NOW]) {
@@ -218,6 +219,7 @@ impl Fault {
             Refusal::NoCheckpoint => {
                 StoreError::NoCheckpoint { thread: thread(), checkpoint: about.checkpoint.clone() }
             }
+            Refusal::Pruned(id) => StoreError::pruned(about.thread, id),
             Refusal::NotRegistered(fingerprint) => StoreError::NotRegistered(fingerprint),
             Refusal::WrongGraph(found) => {
                 let expected = about.graph.map(ToString::to_string).unwrap_or_default();
@@ -250,6 +252,7 @@ fn refused_by(refused: &DbError) -> Option<Refusal> {
         "SS005" => Refusal::NoInterrupt(InterruptId::from_bytes(id())),
         "SS006" => Refusal::AlreadyAnswered(InterruptId::from_bytes(id())),
         "SS007" => Refusal::ThreadExists,
+        "SS008" => Refusal::Pruned(CheckpointId(uuid::Uuid::from_bytes(id()))),
         "SS009" => Refusal::LeaseLost((refused.detail() != Some("-")).then(text)),
         _ => return None,
     })

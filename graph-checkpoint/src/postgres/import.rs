@@ -75,6 +75,7 @@ impl Session {
         let new = numbers(database, client, NEW_THREADS, document.threads.len()).await?;
         let plan = Plan::of(&target, document, name, new)?;
         Importing { database, client, plan: &plan, target: &target }.run().await?;
+        database.on(client, &Call::of("count_cut")).await?;
         transaction.commit().await.map_err(failed)
     }
 }

@@ -41,7 +41,8 @@ FROM @.thread t LEFT JOIN own o ON o.thread = t.id";
 
 const FIRST: &str = "
 SELECT 11 AS k, NULL::bigint[] AS i, ARRAY[t.name, uuid_send(r.id)] AS b, NULL::text[] AS t
-FROM @.thread t JOIN @.checkpoint h ON h.seq = t.head JOIN @.checkpoint r ON r.seq = h.root";
+FROM @.thread t JOIN @.checkpoint h ON h.seq = t.head,
+    LATERAL (SELECT c.id FROM @.checkpoint c WHERE c.root = h.root ORDER BY c.seq LIMIT 1) r";
 
 const SCHEMAS: &str = "
 SELECT 8 AS k, NULL::bigint[] AS i, ARRAY[s.fingerprint] AS b, ARRAY[s.text] AS t FROM @.described_state s ORDER BY s.id";

@@ -14,10 +14,11 @@ pub(crate) const FORMAT: i32 = 1;
 /// The oldest version of Postgres, as its `server_version_num`.
 const OLDEST_SERVER: i32 = 150_000;
 
-const STATEMENTS: [&str; 6] = [
+const STATEMENTS: [&str; 7] = [
     include_str!("tables.sql"),
     include_str!("read.sql"),
     include_str!("write.sql"),
+    include_str!("delete.sql"),
     include_str!("work.sql"),
     include_str!("store.sql"),
     include_str!("records.sql"),
@@ -62,7 +63,7 @@ async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), F
         for statements in STATEMENTS {
             client.batch_execute(&statements.replace("@.", &format!("{schema}."))).await.map_err(failed)?;
         }
-        let format = format!("INSERT INTO {schema}.format VALUES ({FORMAT})");
+        let format = format!("INSERT INTO {schema}.format(version) VALUES ({FORMAT})");
         client.batch_execute(&format).await.map_err(failed)?;
     }
     transaction.commit().await.map_err(failed)

@@ -23,6 +23,7 @@ mod export;
 mod import;
 mod import_rows;
 mod inspect;
+mod maintenance;
 mod migrate;
 mod options;
 mod parts;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use superstep_core::checkpoint::StoreError;
+use superstep_core::id::ThreadId;
 use superstep_core::state::SizeLimits;
 use tokio_postgres::Config;
 
@@ -14,6 +15,8 @@ use super::password;
 use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
 use super::tls::{self, Tls};
+use crate::maintenance::Retention;
+use crate::retention::Policy;
 
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
 #[derive(Clone, Debug)]
@@ -25,6 +28,9 @@ pub struct PostgresOptions {
     /// The error for a schema that does not exist; `None` if it is created.
     pub(crate) missing: Option<fn(String) -> PostgresError>,
     pub(crate) tls: Tls,
+    pub(crate) retention: Policy,
+    /// The least number of commits between two retention passes.
+    pub(crate) retain_every: u32,
     password_file: Option<PathBuf>,
 }
 
@@ -37,6 +43,8 @@ impl PostgresOptions {
             limits: SizeLimits::default(),
             missing: None,
             tls: Tls::default(),
+            retention: Policy::default(),
+            retain_every: 1000,
             password_file: None,
         }
     }
@@ -69,6 +77,32 @@ impl PostgresOptions {
     #[must_use]
     pub fn size_limits(mut self, limits: SizeLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets which checkpoints are kept. The saver deletes older ones itself while threads run, as
+    /// [`PostgresSaver::prune`] does, in a task of its own and in short transactions, each time that
+    /// [as many](Self::retain_every) checkpoints were committed. By default, everything is kept. If several programs share the
+    /// schema, one that prunes suffices.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention.set_all(retention);
+        self
+    }
+
+    /// Sets which checkpoints of one thread and its subgraphs are kept, instead of [`retention`](Self::retention). A
+    /// checkpoint that several threads share is kept if one of them keeps it.
+    #[must_use]
+    pub fn retention_of(mut self, thread: impl Into<ThreadId>, retention: Retention) -> Self {
+        self.retention.set(thread.into(), retention);
+        self
+    }
+
+    /// Sets the number of checkpoints that the saver commits between two retention passes: at least this many, and half as
+    /// many as there are, because a pass looks at all of them. The default is 1,000.
+    #[must_use]
+    pub fn retain_every(mut self, checkpoints: u32) -> Self {
+        self.retain_every = checkpoints.max(1);
         self
     }
 

@@ -8,7 +8,7 @@ use superstep_core::checkpoint::{
     Seq, Source, StateSize, StepRecord, StoreError, Summary,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, IdempotencyKey, NodeName, RunId, ThreadId};
-use superstep_core::state::{Change, Excess, FieldId, FieldValue, Json, Schema, SizeLimits};
+use superstep_core::state::{Change, Excess, FieldId, FieldValue, Json, Op, Schema, SizeLimits};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -77,7 +77,7 @@ impl Part {
         self.optional_int(at).ok_or_else(|| self.lacks("a number"))
     }
 
-    fn optional_int(&self, at: usize) -> Option<i64> {
+    pub(crate) fn optional_int(&self, at: usize) -> Option<i64> {
         self.ints.get(at).copied().flatten()
     }
 
@@ -201,7 +201,7 @@ pub(crate) struct Line {
     pub(crate) owner: i64,
     run: RunId,
     step: i64,
-    source: Source,
+    pub(crate) source: Source,
     pub(crate) state: Fingerprint,
     pub(crate) graph: Fingerprint,
     pub(crate) manifest: String,
@@ -364,25 +364,39 @@ impl Reading {
         let line = self.line()?;
         let schema = find(schemas, line.state)?;
         let values = self.values(&schema, limits)?;
-        let checkpoint = line.checkpoint(std::mem::take(&mut self.changes))?;
+        let changes = match line.source {
+            Source::Pruned => whole(values.clone()),
+            _ => std::mem::take(&mut self.changes),
+        };
+        let checkpoint = line.checkpoint(changes)?;
         let Carried { results, failures, asks, effects } = self.work;
         let (seq, schema) = (Seq(seq.cast_unsigned()), Arc::unwrap_or_clone(schema));
         Ok(Loaded { seq, graph, checkpoint, values, schema, results, failures, asks, effects })
     }
 
-    pub(crate) fn step(mut self, schemas: &Schemas) -> Result<StepRecord, StoreError> {
+    pub(crate) fn step(mut self, limits: SizeLimits, schemas: &Schemas) -> Result<StepRecord, StoreError> {
         let (seq, graph) = self.seen()?;
         let line = self.line()?;
+        let schema = find(schemas, line.state)?;
+        if line.source == Source::Pruned {
+            self.changes = whole(self.values(&schema, limits)?);
+        }
         Ok(StepRecord {
             seq: Seq(seq.cast_unsigned()),
             graph,
             thread: line.thread.clone(),
             checkpoint: line.checkpoint(self.changes)?,
-            schema: find(schemas, line.state)?,
+            schema,
             work: self.work,
             emitted: self.emitted,
         })
     }
+}
+
+/// Returns the values of a pruned checkpoint as its changes: those that are stored only serve newer versions.
+pub(crate) fn whole(values: Vec<FieldValue>) -> Vec<Change> {
+    let whole = |FieldValue { field, value }| Change { field, ops: [Op::Set(value)].into() };
+    values.into_iter().map(whole).collect()
 }
 
 fn find(schemas: &Schemas, fingerprint: Fingerprint) -> Result<Arc<Schema>, StoreError> {

@@ -199,7 +199,7 @@ BEGIN
     _is_head := p.head;
     WHILE _count < _limit LOOP
         _count := _count + 1;
-        SELECT c.parent, c.thread, c.state INTO _next FROM @.checkpoint c WHERE c.seq = _at;
+        SELECT c.parent, c.thread, c.state, c.source INTO _next FROM @.checkpoint c WHERE c.seq = _at;
         EXIT WHEN NOT FOUND;
         RETURN QUERY SELECT 0, ARRAY[_at, _by, 0], ARRAY[p.graph], NULL::text[];
         RETURN QUERY SELECT * FROM @.line(_at);
@@ -207,7 +207,11 @@ BEGIN
             _states := _states || _next.state;
             RETURN QUERY SELECT * FROM @.state_of(_at);
         END IF;
-        RETURN QUERY SELECT * FROM @.changes_at(_at);
+        IF _next.source = 4 THEN
+            RETURN QUERY SELECT * FROM @.values_at(_at);
+        ELSE
+            RETURN QUERY SELECT * FROM @.changes_at(_at);
+        END IF;
         RETURN QUERY SELECT * FROM @.work_on(_by, _at, _is_head);
         RETURN QUERY SELECT 6, ARRAY[e.task], NULL::bytea[], ARRAY[e.text] FROM @.emitted e
             WHERE e.checkpoint = _at ORDER BY e.task;

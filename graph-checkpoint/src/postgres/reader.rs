@@ -56,6 +56,14 @@ impl PostgresReader {
         Ok(Self { session, blocking })
     }
 
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn wait<T: Send, F: Future<Output = T>>(&self, work: impl FnOnce() -> F + Send) -> T {
+        self.blocking.wait(work)
+    }
+
     /// Returns a text that differs after every change of the database, in one short statement that reads no table. It may
     /// also differ after changes elsewhere on the server.
     ///

@@ -20,6 +20,7 @@ use uuid::Uuid;
 use super::call::Call;
 use super::database::Repeat;
 use super::error::{About, Fault, PostgresError, Refusal};
+use super::maintenance::{Background, Pruning};
 use super::options::PostgresOptions;
 use super::parts::Part;
 use super::records::PostgresRecords;
@@ -42,11 +43,13 @@ use crate::error::corrupt;
 /// # }
 /// ```
 ///
-/// It has the rows of a server, as [`records`](Checkpointer::records), and does not prune.
+/// It has the rows of a server, as [`records`](Checkpointer::records).
 #[derive(Clone)]
 pub struct PostgresSaver {
     session: Session,
     records: Arc<PostgresRecords>,
+    /// Set if the options set a retention.
+    background: Option<Arc<Background>>,
 }
 
 /// The interval between two looks at the database while a caller waits for a change.
@@ -74,9 +77,15 @@ impl PostgresSaver {
     }
 
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
+        let (retention, every) = (options.retention.clone(), options.retain_every);
         let session = Session::open(config, options).await?;
         let records = PostgresRecords::new(Arc::clone(session.database()), session.limits());
-        Ok(Self { session, records: Arc::new(records) })
+        let background = Background::start(&session, &retention, every).map(Arc::new);
+        Ok(Self { session, records: Arc::new(records), background })
+    }
+
+    pub(crate) fn pruning(&self) -> Option<&Pruning> {
+        self.background.as_deref().map(Background::pruning)
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -102,7 +111,11 @@ impl Checkpointer for PostgresSaver {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.session.store_commit(&commit).await
+        let committed = self.session.store_commit(&commit).await?;
+        if let (Some(pruning), Committed::New) = (self.pruning(), &committed) {
+            pruning.committed();
+        }
+        Ok(committed)
     }
 
     async fn record(
@@ -218,7 +231,8 @@ impl Checkpointer for PostgresSaver {
         let call = call.argument(above, Type::BYTEA).uuid(Some(Uuid::new_v4()));
         let done = self.session.database().call(&call, Repeat::Always).await;
         done.map(drop).map_err(|fault| {
-            let thread = if matches!(fault, Fault::Refused(Refusal::NoCheckpoint)) { from } else { to };
+            let of_source = matches!(fault, Fault::Refused(Refusal::NoCheckpoint | Refusal::Pruned(_)));
+            let thread = if of_source { from } else { to };
             let (checkpoint, base) = (at.to_string(), Some(at));
             fault.about(&About { checkpoint, base, lease: self.session.lease(), ..About::thread(thread) })
         })
@@ -226,6 +240,10 @@ impl Checkpointer for PostgresSaver {
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         self.session.delete_thread(graph, thread).await
+    }
+
+    async fn keep_latest(&self, threads: &[ThreadId]) -> Result<(), StoreError> {
+        self.prune_to_latest(threads).await
     }
 
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
@@ -272,8 +290,7 @@ impl Checkpointer for PostgresSaver {
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
-        let records = Arc::clone(&self.records);
-        Some(Arc::new(Self { session: self.session.with_lease(lease), records }))
+        Some(Arc::new(Self { session: self.session.with_lease(lease), ..self.clone() }))
     }
 
     fn records(&self) -> Option<Arc<dyn Records>> {

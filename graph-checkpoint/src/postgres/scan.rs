@@ -198,7 +198,7 @@ impl Session {
                 readings.last_mut().ok_or_else(|| corrupt("a checkpoint", "its place is missing"))?;
             reading.add(part, self.limits(), &mut schemas)?;
         }
-        readings.into_iter().map(|reading| reading.step(&schemas)).collect()
+        readings.into_iter().map(|reading| reading.step(self.limits(), &schemas)).collect()
     }
 
     async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {

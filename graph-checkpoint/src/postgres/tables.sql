@@ -2,7 +2,8 @@
 -- Names are bytes: they may contain any character, and sort by their bytes. They are found by their hashes, because an
 -- index has no room for a long name. Texts are JSON, unchanged; they contain no zero byte.
 
-CREATE TABLE @.format (version integer NOT NULL);
+-- `cuts` counts the deletions of checkpoints and the imports. A pruning that finds another number reads everything again.
+CREATE TABLE @.format (version integer NOT NULL, cuts bigint NOT NULL DEFAULT 0);
 
 CREATE TABLE @.described_state (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -33,7 +34,7 @@ CREATE SEQUENCE @.position;
 
 -- `root` is the first checkpoint of the tree. `versions` names, for each field, the checkpoint with its latest version;
 -- `version_fields` the number of the field there, or null if all numbers are the same. `leads_on` is true if there are next
--- nodes.
+-- nodes. A checkpoint with the source 4 was pruned: its values can be read, and nothing continues from it.
 CREATE TABLE @.checkpoint (
     seq bigint PRIMARY KEY,
     id uuid NOT NULL UNIQUE,
@@ -63,6 +64,15 @@ CREATE TABLE @.change (
     text text NOT NULL,
     PRIMARY KEY (checkpoint, field)
 );
+
+-- The changes whose checkpoints were pruned. Other checkpoints of the same tree need them.
+CREATE TABLE @.remaining_change (
+    checkpoint bigint NOT NULL,
+    field integer NOT NULL,
+    root bigint NOT NULL,
+    PRIMARY KEY (checkpoint, field)
+);
+CREATE INDEX remaining_change_root ON @.remaining_change (root);
 
 -- `recorded` is the digest of a result; null for a failure.
 CREATE TABLE @.pending (

@@ -51,6 +51,17 @@ BEGIN
     END IF;
 END $$;
 
+CREATE FUNCTION @.refuse_pruned(_seq bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    _id uuid;
+BEGIN
+    SELECT c.id INTO _id FROM @.checkpoint c WHERE c.seq = _seq AND c.source = 4;
+    IF FOUND THEN
+        RAISE EXCEPTION 'pruned' USING ERRCODE = 'SS008', DETAIL = encode(uuid_send(_id), 'hex');
+    END IF;
+END $$;
+
 -- Stores one checkpoint, or an input with its start. The outcome is 0 if they were stored, 1 if they do not fit the head,
 -- 2 if more is recorded on the head, and 3 if the fields of the parent have other numbers: the caller then passes, for each
 -- field of the parent, its number now (`_carry`, valid for the parent's state `_carry_from`).
@@ -117,6 +128,9 @@ BEGIN
             SELECT c.* INTO _parent_row FROM @.checkpoint c WHERE c.id = _parent;
             IF NOT FOUND THEN
                 RAISE EXCEPTION 'no parent' USING ERRCODE = 'SS001';
+            END IF;
+            IF _parent_row.source = 4 THEN
+                PERFORM @.refuse_pruned(_parent_row.seq);
             END IF;
             _versions := _parent_row.versions;
             _version_fields := _parent_row.version_fields;
@@ -219,6 +233,7 @@ BEGIN
     SELECT t.id INTO _thread FROM @.thread t WHERE sha256(t.name) = sha256(_name) FOR NO KEY UPDATE;
     IF _kind = 0 THEN
         SELECT p.seq INTO _seq FROM @.place_at(_name, 1, _id, NULL, NULL, NULL) p;
+        PERFORM @.refuse_pruned(_seq);
     ELSE
         SELECT n.checkpoint INTO _seq FROM @.named n WHERE n.thread = _thread AND n.name = _label;
     END IF;
@@ -259,6 +274,7 @@ BEGIN
     IF p.thread IS NULL THEN
         RAISE EXCEPTION 'no checkpoint' USING ERRCODE = 'SS001';
     END IF;
+    PERFORM @.refuse_pruned(p.seq);
     IF EXISTS (SELECT 1 FROM @.thread t WHERE sha256(t.name) = sha256(_to)) THEN
         RAISE EXCEPTION 'the thread exists' USING ERRCODE = 'SS007';
     END IF;
@@ -339,30 +355,4 @@ BEGIN
     PERFORM @.hold(_fence, _thread);
     RETURN QUERY DELETE FROM @.lease l WHERE sha256(l.thread) = sha256(_thread)
         RETURNING 10, ARRAY[l.fence, l.renewed], ARRAY[l.thread, l.holder], ARRAY[l.ttl::text];
-END $$;
-
--- Deletes checkpoints of these owners and whole threads; other threads keep the part that is still needed, under new names.
-CREATE FUNCTION @.remove(_going bigint[], _owners bigint[], _gone bigint[], _left bigint[], _names bytea[], _heads bigint[])
-RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    _ends bigint[] := _gone || _left;
-BEGIN
-    DELETE FROM @.change h WHERE h.checkpoint = ANY(_going);
-    DELETE FROM @.emitted e WHERE e.checkpoint = ANY(_going);
-    DELETE FROM @.pending p USING unnest(_going, _owners) AS g(seq, owner) WHERE p.thread = g.owner AND p.base = g.seq;
-    DELETE FROM @.ask a USING unnest(_going, _owners) AS g(seq, owner) WHERE a.thread = g.owner AND a.base = g.seq;
-    DELETE FROM @.effect e USING unnest(_going, _owners) AS g(seq, owner) WHERE e.thread = g.owner AND e.base = g.seq;
-    DELETE FROM @.checkpoint c WHERE c.seq = ANY(_going);
-    DELETE FROM @.named n WHERE n.thread = ANY(_ends);
-    DELETE FROM @.pending p WHERE p.thread = ANY(_gone);
-    DELETE FROM @.ask a WHERE a.thread = ANY(_gone);
-    DELETE FROM @.effect e WHERE e.thread = ANY(_gone);
-    DELETE FROM @.pending p USING unnest(_left, _heads) AS l(thread, head) WHERE p.thread = l.thread AND p.base = l.head;
-    DELETE FROM @.ask a USING unnest(_left, _heads) AS l(thread, head)
-        WHERE a.thread = l.thread AND a.base = l.head AND a.answer IS NULL;
-    DELETE FROM @.effect e USING unnest(_left, _heads) AS l(thread, head)
-        WHERE e.thread = l.thread AND e.base = l.head AND e.outcome IS NULL;
-    DELETE FROM @.thread t WHERE t.id = ANY(_gone);
-    UPDATE @.thread t SET name = l.name, head = l.head
-        FROM unnest(_left, _names, _heads) AS l(thread, name, head) WHERE t.id = l.thread;
 END $$;

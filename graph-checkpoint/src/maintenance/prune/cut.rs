@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use rusqlite::params;
-use superstep_core::checkpoint::{Fold, Source, StoreError};
+use superstep_core::checkpoint::{Source, StoreError};
 use superstep_core::id::{CheckpointId, RunId};
 use superstep_core::state::{Change, FieldId, Op};
 use uuid::Uuid;
 
+use super::Pruned;
 use super::past::{Past, changes, read};
-use super::selection::select;
-use super::{Policy, Pruned};
 use crate::connection::Connection;
 use crate::error::{corrupt, sqlite};
 use crate::history::branch::End;
@@ -20,10 +19,11 @@ use crate::history::long_texts::BodyTable;
 use crate::history::manifest::Version;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::history::segment::{Segment, Segments};
-use crate::limited::{too_large, undecoded};
+use crate::limited::too_large;
 use crate::maintenance::error::MaintenanceError;
 use crate::maintenance::writing::{begin, failed};
 use crate::read::named;
+use crate::retention::{Policy, merge, now_ms, select};
 use crate::write::delete::{THREAD, WORK_AT, execute, leave, take_place};
 
 /// The maximum number of rows in one transaction.
@@ -45,17 +45,10 @@ struct Left {
 
 impl Cut {
     pub(super) fn plan(connection: &Connection, policy: &Policy) -> Result<Self, StoreError> {
-        let past = Past::read(connection)?;
-        let selected = select(connection, &past, policy)?;
-        let mut staying = selected.rows;
-        // A row that an earlier pruning left stays unchanged if newer rows still refer to it.
-        for row in past.rows.values().rev() {
-            if !staying.contains(&row.row.seq) {
-                continue;
-            }
-            let parent = row.row.parent.and_then(|parent| past.rows.get(&parent));
-            staying.extend(parent.filter(|parent| parent.is_pruned()).map(|parent| parent.row.seq));
-        }
+        let mut past = Past::read(connection)?;
+        let (threads, named) = (ThreadRow::all(connection)?, named::places(connection, |_| true)?);
+        let selected = select(&past.take_standings(), threads, named, policy, now_ms());
+        let staying = selected.rows;
         let referred: BTreeSet<i64> = staying
             .iter()
             .filter_map(|seq| past.rows.get(seq))
@@ -241,17 +234,8 @@ impl Cut {
         for version in chain.iter().rev() {
             ops.extend(self.ops(connection, *version)?);
         }
-        if let Some(whole) = ops.iter().rposition(Op::is_whole) {
-            ops.drain(..whole);
+        if merge(&mut ops, older.is_some(), connection.limits())? {
             older = None;
-        }
-        if older.is_none() && ops.len() > 1 {
-            let mut fold = Fold::within(connection.limits());
-            for op in &ops {
-                fold.apply(op).map_err(|error| undecoded("an operation", error))?;
-            }
-            let value = fold.finish().map_err(|error| undecoded("the value", error))?;
-            ops = value.map(Op::Set).into_iter().collect();
         }
         Ok((Change { field: version.field, ops: ops.into_iter().collect() }, older))
     }

@@ -13,8 +13,6 @@
 
 mod cut;
 mod past;
-mod retention;
-mod selection;
 
 use std::time::Duration;
 
@@ -28,10 +26,9 @@ use crate::connection::Connection;
 use crate::error::sqlite;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::file::snapshot;
+use crate::retention::{Policy, Retention};
 use crate::sqlite_reader::SqliteReader;
 use cut::Cut;
-pub(crate) use retention::Policy;
-pub use retention::Retention;
 
 /// The result of a pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use superstep_core::checkpoint::{Cause, Kept, Source, StoreError};
-use superstep_core::id::{NodeName, TaskId};
+use superstep_core::checkpoint::{Source, StoreError};
 use superstep_core::state::FieldId;
 
 use crate::connection::Connection;
@@ -13,6 +11,7 @@ use crate::history::decode::{self, StoredChange};
 use crate::history::manifest::{Fields, Version};
 use crate::history::rows::{Changed, CheckpointRow};
 use crate::history::segment::{Part, Segment, Segments};
+use crate::retention::{Planned, Standing};
 
 /// A row with valid checksums.
 pub(super) struct PastRow {
@@ -21,9 +20,7 @@ pub(super) struct PastRow {
     /// The versions that it creates.
     pub(super) versions: Vec<PastVersion>,
     pub(super) map: Option<Fields>,
-    /// The tasks that are planned next.
-    pub(super) tasks: Vec<TaskId>,
-    pub(super) kept: Vec<Kept>,
+    plan: Planned,
 }
 
 /// A version of a field.
@@ -68,20 +65,6 @@ pub(super) struct Past {
     pub(super) last: i64,
 }
 
-#[derive(Deserialize)]
-struct Ahead {
-    #[serde(default)]
-    next: Vec<Next>,
-    #[serde(default)]
-    kept: Vec<Kept>,
-}
-
-#[derive(Deserialize)]
-struct Next {
-    node: NodeName,
-    cause: Cause,
-}
-
 impl Past {
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let last_segment = Segment::next_id(connection)? - 1;
@@ -101,6 +84,17 @@ impl Past {
             }
         }
         Ok(past)
+    }
+
+    /// Takes what the selection needs of the checkpoints.
+    pub(super) fn take_standings(&mut self) -> BTreeMap<i64, Standing> {
+        let rows = self.rows.iter_mut().filter(|(_, row)| row.is_checkpoint());
+        let standing = rows.map(|(seq, row)| {
+            let CheckpointRow { id, parent, thread, .. } = row.row;
+            let plan = std::mem::take(&mut row.plan);
+            (*seq, Standing { id, parent, thread, is_pruned: row.is_pruned(), plan })
+        });
+        standing.collect()
     }
 
     /// Returns the map from field to version at `seq`.
@@ -154,9 +148,8 @@ pub(super) fn read(
     segments: &mut Segments,
 ) -> Result<PastRow, StoreError> {
     CheckpointRow::visit(connection, seq, |row, manifest| {
-        let ahead: Ahead = serde_json::from_str(manifest)
+        let plan = Planned::parse(manifest, row.id, row.step)
             .map_err(|error| corrupt(format_args!("checkpoint row {seq}"), error))?;
-        let task = |next: &Next| TaskId::derive(row.id, "", row.step + 1, &next.node, next.cause.each());
         let (changes, map) = changes(connection, seq)?;
         let versions = changes.iter().map(|change| {
             let part = change.part();
@@ -166,12 +159,6 @@ pub(super) fn read(
             };
             Ok(PastVersion { field: change.field, before, part })
         });
-        Ok(PastRow {
-            row,
-            versions: versions.collect::<Result<_, StoreError>>()?,
-            map,
-            tasks: ahead.next.iter().map(task).collect(),
-            kept: ahead.kept,
-        })
+        Ok(PastRow { row, versions: versions.collect::<Result<_, StoreError>>()?, map, plan })
     })
 }

@@ -7,7 +7,7 @@ mod collect;
 mod columns;
 mod locked;
 mod migrate;
-mod prune;
+pub(crate) mod prune;
 mod retain;
 mod segments;
 mod usage;

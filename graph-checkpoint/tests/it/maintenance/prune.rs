@@ -36,9 +36,8 @@ fn sound(path: &Path) {
     assert_eq!(verified.findings, []);
 }
 
-/// Threads of one file: each action adds a checkpoint on the head of a thread, on an older checkpoint of it, or forks.
-async fn grow(path: &Path, actions: &[(u8, u8, u8)]) -> Vec<String> {
-    let saver = open(path).await;
+/// Threads of one saver: each action adds a checkpoint on the head of a thread, on an older checkpoint of it, or forks.
+pub(crate) async fn grow(saver: &Saver, actions: &[(u8, u8, u8)]) -> Vec<String> {
     let mut threads: Vec<(String, Vec<Checkpoint>)> = Vec::new();
     for (number, (which, back, what)) in actions.iter().enumerate() {
         let changes = match what % 6 {
@@ -51,7 +50,7 @@ async fn grow(path: &Path, actions: &[(u8, u8, u8)]) -> Vec<String> {
         };
         if threads.is_empty() || which % 11 == 0 {
             let name = format!("t{number}");
-            let first = advance(&saver, &name, None, changes).await;
+            let first = advance(saver, &name, None, changes).await;
             threads.push((name, vec![first]));
             continue;
         }
@@ -62,19 +61,19 @@ async fn grow(path: &Path, actions: &[(u8, u8, u8)]) -> Vec<String> {
             0 => {
                 let fork = format!("f{number}");
                 saver.fork(&thread(&name), from.id, &thread(&fork)).await.unwrap();
-                let next = advance(&saver, &fork, Some(&from), changes).await;
+                let next = advance(saver, &fork, Some(&from), changes).await;
                 threads.push((fork, vec![from, next]));
             }
             1 => {
-                let head = head(&saver, &name).await.checkpoint.id;
+                let head = head(saver, &name).await.checkpoint.id;
                 let branch = step(Some(&from), changes);
                 let commit = Commit { expected: Some(head), ..commit_of(&name, &branch) };
                 assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
                 threads[index].1.push(branch);
             }
             _ => {
-                let head = head(&saver, &name).await.checkpoint;
-                let next = advance(&saver, &name, Some(&head), changes).await;
+                let head = head(saver, &name).await.checkpoint;
+                let next = advance(saver, &name, Some(&head), changes).await;
                 threads[index].1.push(next);
             }
         }
@@ -93,7 +92,7 @@ proptest! {
         run(async {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("t.db");
-            let names = grow(&path, &actions).await;
+            let names = grow(&open(&path).await, &actions).await;
             let before = loaded(&path, &names);
             let tree = |name: &String| SqliteReader::open(&path).unwrap().lineage(&thread(name)).unwrap();
             let mut trees: Vec<_> = names.iter().map(tree).collect();

@@ -9,6 +9,7 @@ mod full;
 mod lost_answers;
 mod pooler;
 mod proxy;
+mod prune;
 mod reader;
 mod round_trips;
 mod server;

@@ -25,7 +25,7 @@ fn run(test: impl Future<Output = ()>) {
 const OTHERS: [&str; 3] = ["ünter", "t@3", "a b"];
 
 /// A file with two threads that share a past, branches, names, all kinds of work, another schema, and subgraphs.
-async fn file(checkpoints: i64) -> crate::maintenance::written::Written {
+pub(crate) async fn file(checkpoints: i64) -> crate::maintenance::written::Written {
     let written = written_of(checkpoints).await;
     let saver = open(&written.path).await;
     let reader = SqliteReader::open(&written.path).unwrap();
@@ -66,11 +66,11 @@ async fn file(checkpoints: i64) -> crate::maintenance::written::Written {
     written
 }
 
-fn threads(reader: &dyn CheckpointReader) -> Vec<ThreadId> {
+pub(crate) fn threads(reader: &dyn CheckpointReader) -> Vec<ThreadId> {
     reader.threads().unwrap().into_iter().map(|thread| thread.thread).collect()
 }
 
-fn text(reader: &dyn CheckpointReader, thread: &ThreadId) -> String {
+pub(crate) fn text(reader: &dyn CheckpointReader, thread: &ThreadId) -> String {
     export(reader, thread).unwrap().unwrap().to_text()
 }
 
@@ -89,7 +89,7 @@ fn same<T: Debug>(
     }
 }
 
-fn compare(file: &dyn CheckpointReader, database: &dyn CheckpointReader) {
+pub(crate) fn compare(file: &dyn CheckpointReader, database: &dyn CheckpointReader) {
     let missing: ThreadId = "nobody".into();
     let mut all: Vec<ThreadId> = file.sizes().unwrap().into_keys().collect();
     all.push(missing);
@@ -142,7 +142,7 @@ fn compare(file: &dyn CheckpointReader, database: &dyn CheckpointReader) {
 }
 
 /// Copies all threads of a file, those that others share first.
-async fn copied(from: &Path, to: &SqliteSaver, database: &PostgresSaver) {
+pub(crate) async fn copied(from: &Path, to: &SqliteSaver, database: &PostgresSaver) {
     let reader = SqliteReader::open(from).unwrap();
     for name in threads(&reader) {
         let found = export(&reader, &name).unwrap().unwrap();

@@ -59,17 +59,17 @@ impl Retention {
         self
     }
 
-    pub(super) fn keeps_all(&self) -> bool {
+    pub(crate) fn keeps_all(&self) -> bool {
         self.last.is_none() && self.since_ms.is_none() && self.age.is_none()
     }
 
     /// Returns the number of newest checkpoints of a branch to keep.
-    pub(super) fn last(&self) -> usize {
+    pub(crate) fn last(&self) -> usize {
         if self.keeps_all() { usize::MAX } else { self.last.unwrap_or(0) }
     }
 
     /// Returns the time in milliseconds from which on checkpoints are kept; `None` if their time does not matter.
-    pub(super) fn since_ms(&self, now_ms: u64) -> Option<u64> {
+    pub(crate) fn since_ms(&self, now_ms: u64) -> Option<u64> {
         let young =
             self.age.map(|age| now_ms.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX)));
         self.since_ms.into_iter().chain(young).min()
@@ -110,12 +110,12 @@ impl Policy {
     }
 
     /// Returns `true` if some threads have retentions of their own.
-    pub(super) fn is_mixed(&self) -> bool {
+    pub(crate) fn is_mixed(&self) -> bool {
         !self.of.is_empty()
     }
 
     /// Returns the retention of a thread; for the thread of a subgraph, the retention of its root.
-    pub(super) fn rule(&self, thread: &ThreadId) -> &Retention {
+    pub(crate) fn rule(&self, thread: &ThreadId) -> &Retention {
         let mut root = thread.clone();
         while let Some(above) = root.above() {
             root = above;
@@ -123,13 +123,13 @@ impl Policy {
         self.of.get(&root).unwrap_or(&self.all)
     }
 
-    pub(super) fn may_take_from(&self, thread: &ThreadId) -> bool {
+    pub(crate) fn may_take_from(&self, thread: &ThreadId) -> bool {
         self.rule(thread).may_take_from(thread)
     }
 }
 
 /// Returns the current time in milliseconds since the Unix epoch.
-pub(super) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
