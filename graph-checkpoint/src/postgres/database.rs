@@ -8,7 +8,9 @@ use deadpool_postgres::{
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::{Client, Config, IsolationLevel, Row, RowStream};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, IsolationLevel, Row, RowStream, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
@@ -18,10 +20,13 @@ use super::options::PostgresOptions;
 pub(crate) struct Database {
     pool: Pool,
     config: Config,
+    tls: MakeRustlsConnect,
     /// The name of the schema as an identifier in quotes.
     pub(crate) schema: String,
     busy_limit: Duration,
 }
+
+type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 
 /// The requests that are sent again although an earlier attempt may have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +46,15 @@ impl Database {
             return Err(PostgresError::SchemaName(options.schema.clone()).into());
         }
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), options.tls.connector()?, manager);
+        let tls = options.tls.connector()?;
+        let manager = Manager::from_config(config.clone(), tls.clone(), manager);
         let limit = Some(options.busy_limit);
         let timeouts = Timeouts { wait: limit, create: limit, recycle: limit };
         let pool =
             Pool::builder(manager).max_size(options.connections).timeouts(timeouts).runtime(Runtime::Tokio1);
         let pool = pool.build().map_err(|error| PostgresError::Other(error.to_string()))?;
         let schema = format!("\"{}\"", options.schema);
-        Ok(Self { pool, config, schema, busy_limit: options.busy_limit })
+        Ok(Self { pool, config, tls, schema, busy_limit: options.busy_limit })
     }
 
     /// Returns the hosts, the database and the user, without the password.
@@ -77,6 +83,13 @@ impl Database {
             }
             error => Fault::Store(PostgresError::Other(with_causes(&error)).into()),
         })
+    }
+
+    /// Opens a connection that is not one of the pool.
+    pub(crate) async fn separate(
+        &self,
+    ) -> Result<(Client, Connection<Socket, TlsStream>), tokio_postgres::Error> {
+        self.config.connect(self.tls.clone()).await
     }
 
     /// Calls a function, again and again while the database cannot carry out the call. A request that was carried out before

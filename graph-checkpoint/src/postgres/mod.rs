@@ -9,7 +9,7 @@
 //! Each request is a call of one function of the schema: one statement, one transaction, one round trip. Only an edit that
 //! carries work over, a decision about rows of a server and a deletion take several. Statements are not prepared by name and
 //! nothing depends on the session, so a pooler in transaction mode may be in between. `PostgresStore` and the rows of a server
-//! share the database of a saver.
+//! share the database of a saver. Only the signals of servers have a connection of their own.
 
 mod address;
 mod blocking;

@@ -191,6 +191,12 @@ pub trait Records: Send + Sync {
     /// Sets the time at which a run's events expire, whether the run's row exists or was rolled back.
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError>;
 
+    /// Has `hear` called with the [signals](Signal) of other processes, until it returns `false`. Returns `false` if this
+    /// store sends none: then a process looks at the rows from time to time.
+    fn listen(&self, _hear: Hear) -> bool {
+        false
+    }
+
     /// Removes expired events, and returns up to `limit` threads whose time has come, that are not busy, and whose
     /// webhooks were called, for the caller to delete, or to prune and [change](Self::change_thread).
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError>;
@@ -214,6 +220,22 @@ pub struct ThreadChange {
     /// `true` if the thread's state has changed.
     pub is_state: bool,
 }
+
+/// A hint that other processes have changed rows. One may be lost, and none says what has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Signals arrive from now on; those before may be lost.
+    Open,
+    /// No signals arrive until the next [`Open`](Self::Open).
+    Closed,
+    /// A run may be claimed.
+    Queue,
+    /// The runs or the events of a thread have changed.
+    Thread(ThreadId),
+}
+
+/// The receiver of signals. It returns `false` to get no more of them.
+pub type Hear = Box<dyn Fn(Signal) -> bool + Send + Sync>;
 
 /// A worker's claim to a run, which is extended.
 #[derive(Clone, Debug, PartialEq, Eq)]

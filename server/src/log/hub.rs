@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +24,10 @@ const RING: usize = 1_024;
 const KEPT_MS: u64 = 60_000;
 
 /// The interval in which the row of a run is read that another process drives.
-pub(super) const POLL: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(50);
+
+/// The same with signals of other processes: one of them may be lost.
+pub(super) const SIGNALLED_POLL: Duration = Duration::from_secs(5);
 
 /// The time for which an attempt waits for the end of an earlier one's log.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -48,11 +52,18 @@ struct Shared {
     records: Arc<dyn Records>,
     clock: Clock,
     rings: Mutex<HashMap<ThreadId, Arc<Ring>>>,
+    /// Set while signals of other processes arrive.
+    is_signalled: AtomicBool,
 }
 
 impl Hub {
     pub(crate) fn new(records: Arc<dyn Records>, clock: Clock) -> Self {
-        Self(Arc::new(Shared { records, clock, rings: Mutex::default() }))
+        Self(Arc::new(Shared {
+            records,
+            clock,
+            rings: Mutex::default(),
+            is_signalled: AtomicBool::new(false),
+        }))
     }
 
     pub(super) fn records(&self) -> &Arc<dyn Records> {
@@ -112,6 +123,25 @@ impl Hub {
         }
     }
 
+    /// Wakes all subscriptions, because signals of other processes begin or end.
+    pub(crate) fn signalled(&self, is_signalled: bool) {
+        self.0.is_signalled.store(is_signalled, Ordering::Release);
+        for ring in self.0.rings.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            ring.changed.notify_waiters();
+            ring.ended.notify_waiters();
+        }
+    }
+
+    /// Returns `true` while signals of other processes arrive.
+    pub(crate) fn is_signalled(&self) -> bool {
+        self.0.is_signalled.load(Ordering::Acquire)
+    }
+
+    /// Returns the interval in which rows are read that another process may change.
+    pub(super) fn poll(&self) -> Duration {
+        if self.is_signalled() { SIGNALLED_POLL } else { POLL }
+    }
+
     /// Waits until a run has ended, and returns its row; `None` if the run was deleted.
     ///
     /// # Errors
@@ -125,7 +155,7 @@ impl Hub {
                 Some(row) if !row.status.is_terminal() => {}
                 over => return Ok(over),
             }
-            let pause = if ring.is_live(Some(&run.id)) { LIVE_POLL } else { POLL };
+            let pause = if ring.is_live(Some(&run.id)) { LIVE_POLL } else { self.poll() };
             // A notification ends the pause early.
             drop(tokio::time::timeout(pause, ended).await);
         }

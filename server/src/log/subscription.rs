@@ -10,7 +10,7 @@ use superstep_core::id::ThreadId;
 use superstep_core::records::{EventRow, RunRow, ThreadRow, ThreadStatus};
 
 use super::entry::{LogEntry, Logged};
-use super::hub::{Hub, POLL, Ring, Unread};
+use super::hub::{Hub, Ring, Unread};
 
 /// The number of stored entries that are read at once.
 const PAGE: usize = 256;
@@ -128,7 +128,11 @@ impl Subscription {
                         return Ok(Some(received));
                     }
                     if self.read.is_empty() && !self.is_over {
-                        let pause = if self.is_busy || self.run.is_some() { POLL } else { IDLE_POLL };
+                        let pause = if self.is_busy || self.run.is_some() {
+                            self.hub.poll()
+                        } else {
+                            IDLE_POLL.max(self.hub.poll())
+                        };
                         // A notification ends the pause early.
                         drop(tokio::time::timeout(pause, changed).await);
                     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use superstep_core::checkpoint::{Page, Scan, ThreadScan};
 use superstep_core::id::ThreadId;
-use superstep_core::records::{ExpiryStrategy, RunQuery, ThreadChange, ThreadRow};
+use superstep_core::records::{ExpiryStrategy, RunQuery, Signal, ThreadChange, ThreadRow};
 use superstep_core::run::AnyGraph;
 use tokio::task::JoinHandle;
 
@@ -28,6 +28,7 @@ const THREADS: usize = 256;
 impl Service {
     /// Starts the workers, on the current tokio runtime. A server that only reads has none.
     pub(crate) fn start(&self) {
+        self.listen();
         if self.0.options.is_read_only {
             let service = self.clone();
             return self.spawn(async move { service.sweeps().await });
@@ -49,6 +50,27 @@ impl Service {
                 tracing::warn!(%failure, "the threads of the store could not be listed");
             }
         });
+    }
+
+    /// Listens to other processes with the same rows.
+    fn listen(&self) {
+        let service = Arc::downgrade(&self.0);
+        self.0.records.listen(Box::new(move |signal| {
+            let Some(service) = service.upgrade() else { return false };
+            match signal {
+                Signal::Open => {
+                    service.hub.signalled(true);
+                    service.worker.wake();
+                }
+                Signal::Closed => service.hub.signalled(false),
+                Signal::Queue => service.worker.wake(),
+                Signal::Thread(thread) => {
+                    service.hub.wake(&thread);
+                    service.worker.signalled(&thread);
+                }
+            }
+            !service.stopped.is_cancelled()
+        }));
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use superstep_core::id::ThreadId;
 use superstep_core::records::life::Beat;
 use superstep_core::records::{CancelAction, Heartbeat, RunRow};
 use superstep_core::run::CancellationToken;
@@ -37,6 +38,7 @@ pub(crate) struct Control {
     pub(super) drain: CancellationToken,
     stop: Mutex<Option<Stop>>,
     run: String,
+    thread: ThreadId,
     attempt: u32,
     /// The lease of the thread, once it is acquired.
     hold: OnceLock<Arc<Hold>>,
@@ -53,6 +55,7 @@ impl Control {
             drain: CancellationToken::new(),
             stop: Mutex::default(),
             run: claimed.id.clone(),
+            thread: claimed.thread.clone(),
             attempt: claimed.attempt,
             hold: OnceLock::new(),
             lost: Mutex::default(),
@@ -63,6 +66,10 @@ impl Control {
     /// Has the lease renewed with the claim.
     pub(super) fn renew(&self, hold: &Arc<Hold>) {
         self.hold.get_or_init(|| Arc::clone(hold));
+    }
+
+    pub(super) fn thread(&self) -> &ThreadId {
+        &self.thread
     }
 
     pub(super) fn hold(&self) -> Option<&Arc<Hold>> {

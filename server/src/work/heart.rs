@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_core::checkpoint::{CheckpointerExt, StoreError};
+use superstep_core::id::ThreadId;
 use superstep_core::records::Heartbeat;
 use superstep_core::records::life::{self, Beat};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::control::{Control, Stop};
@@ -26,7 +28,7 @@ impl<'w> Heart<'w> {
     }
 
     /// Extends all claims and leases, and reads requests to cancel their runs.
-    pub(super) async fn beats(self) -> Infallible {
+    pub(super) async fn beats(self, mut signalled: UnboundedReceiver<ThreadId>) -> Infallible {
         let mut beats = interval(self.worker.options.lease / 3);
         let mut requests = interval(REQUESTS);
         for interval in [&mut beats, &mut requests] {
@@ -45,7 +47,15 @@ impl<'w> Heart<'w> {
                     changed.retain(|control| control.take_changed());
                     self.extend(&changed).await;
                 }
-                _ = requests.tick() => self.read(&self.worker.controls()).await,
+                // A signal of another process replaces the look.
+                _ = requests.tick(), if !self.worker.hub.is_signalled() => {
+                    self.read(&self.worker.controls()).await;
+                }
+                thread = signalled.recv() => {
+                    let mut controls = self.worker.controls();
+                    controls.retain(|control| thread.as_ref() == Some(control.thread()));
+                    self.read(&controls).await;
+                }
             }
         }
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use superstep_core::checkpoint::StoreError;
+use superstep_core::id::ThreadId;
 use superstep_core::records::{Records, RunClaim, RunRow};
 use superstep_core::run::CancellationToken;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
@@ -58,6 +60,8 @@ pub(crate) struct Worker {
     pub(super) changed: Arc<Notify>,
     /// Has one permit: for the run that is suspected of ending its workers.
     pub(super) suspect: Arc<Semaphore>,
+    /// The threads that other processes have changed, while this one works.
+    signals: Mutex<Option<UnboundedSender<ThreadId>>>,
     wake: Notify,
     /// Notified when a run of this process has ended.
     ended: Notify,
@@ -76,12 +80,24 @@ impl Worker {
         let (running, closed) = (Mutex::default(), CancellationToken::new());
         let (wake, ended, changed) = (Notify::new(), Notify::new(), Arc::default());
         let suspect = Arc::new(Semaphore::new(1));
-        Self { records, graphs, hub, clock, options, running, changed, suspect, wake, ended, closed }
+        let signals = Mutex::default();
+        Self { records, graphs, hub, clock, options, running, changed, suspect, signals, wake, ended, closed }
     }
 
     /// Reads the queue again, because it has changed.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
+    }
+
+    /// Reads the requests to cancel the runs of a thread.
+    pub(crate) fn signalled(&self, thread: &ThreadId) {
+        let is_driven = self.running().values().any(|control| control.thread() == thread);
+        if let Some(signals) = &*self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+            && is_driven
+        {
+            // The worker may have ended.
+            drop(signals.send(thread.clone()));
+        }
     }
 
     /// Waits until a run of this process has ended, if none has since the last call.
@@ -108,10 +124,12 @@ impl Worker {
 
     /// Claims runs and drives them, until the pool is closed and its runs have ended.
     pub(crate) async fn work(self: Arc<Self>) {
+        let (signals, signalled) = unbounded_channel();
+        *self.signals.lock().unwrap_or_else(PoisonError::into_inner) = Some(signals);
         let heart = Heart::new(&self);
         tokio::select! {
             () = Arc::clone(&self).claims() => {}
-            never = heart.beats() => match never {},
+            never = heart.beats(signalled) => match never {},
         }
     }
 

@@ -13,5 +13,6 @@ mod decisions;
 mod postgres_records;
 mod rows;
 mod search;
+mod signals;
 
 pub(crate) use postgres_records::PostgresRecords;

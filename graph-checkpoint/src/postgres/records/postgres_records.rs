@@ -7,8 +7,8 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::records::life::{self, Admitted, Beat, Cancelled, Ending};
 use superstep_core::records::{
-    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Heartbeat, Multitask,
-    Records, RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
+    AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Hear, Heartbeat,
+    Multitask, Records, RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
 };
 use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
@@ -20,12 +20,14 @@ use super::super::error::Fault;
 use super::super::session::scalar;
 use super::decisions::{Changes, Held, THREAD};
 use super::rows::{self, decode, get, named, stored, tags};
+use super::signals::{Change, Signals};
 use crate::records::{check_events, encode};
 
 /// The rows in the schema of a saver.
 pub(crate) struct PostgresRecords {
     pub(super) database: Arc<Database>,
     pub(super) limits: SizeLimits,
+    signals: Signals,
 }
 
 /// The SQL condition for runs that have not ended.
@@ -33,7 +35,7 @@ const ACTIVE: &str = "o.status IN ('pending', 'running')";
 
 impl PostgresRecords {
     pub(crate) fn new(database: Arc<Database>, limits: SizeLimits) -> Self {
-        Self { database, limits }
+        Self { database, limits, signals: Signals::default() }
     }
 
     /// Carries out a call whose second attempt has the same result.
@@ -163,7 +165,11 @@ impl Records for PostgresRecords {
             let (answer, changes) = changes.decided(decision, run.created_ms);
             Ok((answer, Some(changes)))
         });
-        Ok(admitted.await?.0)
+        let admitted = admitted.await?.0;
+        if matches!(admitted, Admitted::Stored { .. }) {
+            self.signals.tell(Change::Queue(run.thread.clone()));
+        }
+        Ok(admitted)
     }
 
     async fn run(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
@@ -218,7 +224,11 @@ impl Records for PostgresRecords {
             let (answer, changes) = Changes::of(held).event(last.clone()).decided(decision, now_ms);
             Ok((answer, Some(changes)))
         });
-        Ok(finished.await?.0)
+        let (is_finished, changes) = finished.await?;
+        if let Some(changes) = changes {
+            self.signals.tell(Change::Queue(changes.into_row().id));
+        }
+        Ok(is_finished)
     }
 
     async fn cancel_run(
@@ -237,7 +247,11 @@ impl Records for PostgresRecords {
             let (answer, changes) = Changes::of(held).decided(decision, now_ms);
             Ok((answer, Some(changes)))
         });
-        Ok(cancelled.await?.0)
+        let (cancelled, changes) = cancelled.await?;
+        if let Some(changes) = changes {
+            self.signals.tell(Change::Queue(changes.into_row().id));
+        }
+        Ok(cancelled)
     }
 
     async fn delete_run(&self, run: &str) -> Result<bool, StoreError> {
@@ -365,7 +379,14 @@ impl Records for PostgresRecords {
         let Some(row) = stored.first() else { return Ok(false) };
         match get::<Option<&[u8]>>(row, "missing")? {
             Some(name) => Err(StoreError::NoThread(String::from_utf8_lossy(name).into_owned().into())),
-            None => get(row, "is_stored"),
+            None => {
+                let is_stored = get(row, "is_stored")?;
+                if is_stored {
+                    let threads = events.chunk_by(|one, next| one.thread == next.thread);
+                    threads.for_each(|of| self.signals.tell(Change::Thread(of[0].thread.clone())));
+                }
+                Ok(is_stored)
+            }
         }
     }
 
@@ -388,6 +409,10 @@ impl Records for PostgresRecords {
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError> {
         let call = Call::of("expire_events").name(thread.as_str()).name(run).time(at_ms);
         found(&self.read(&call).await?, thread)
+    }
+
+    fn listen(&self, hear: Hear) -> bool {
+        self.signals.listen(&self.database, hear)
     }
 
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
