@@ -3,6 +3,7 @@
 
 mod cluster;
 mod conformance;
+mod damage;
 mod errors;
 mod full;
 mod lost_answers;
