@@ -115,7 +115,8 @@ LANGUAGE sql STABLE AS $$
         ) h ON true
         WHERE chain.prev IS NOT NULL
     )
-    SELECT 7, ARRAY[chain.target, chain.field], ARRAY[uuid_send(chain.id)], ARRAY[chain.text] FROM chain ORDER BY chain.target, chain.checkpoint
+    SELECT 7, ARRAY[chain.target, chain.field], ARRAY[uuid_send(chain.id)], ARRAY[chain.text]
+    FROM chain ORDER BY chain.target, chain.checkpoint
 $$;
 
 -- A checkpoint with its values and the work on top of it; only the work if it is the known one.
