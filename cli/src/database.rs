@@ -113,6 +113,17 @@ impl DatabaseUrl {
         Err(self.unsupported())
     }
 
+    /// Checks the schema.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn verify(&self) -> Result<superstep_checkpoint::maintenance::Verified, Failure> {
+        Ok(self.open()?.verify()?)
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn verify(&self) -> Result<superstep_checkpoint::maintenance::Verified, Failure> {
+        Err(self.unsupported())
+    }
+
     /// Returns a graph that keeps its threads in the database, in the runtime of the caller.
     #[cfg(feature = "postgres")]
     pub(crate) async fn under(&self, graph: AnyGraph) -> Result<AnyGraph, Failure> {

@@ -133,6 +133,17 @@ impl FileArgument {
         self.file.database.as_ref()
     }
 
+    /// Returns the same. Fails if there is a key file for it.
+    pub(crate) fn keyless_database(&self) -> Result<Option<&DatabaseUrl>, Failure> {
+        match self.database() {
+            Some(url) if self.names_keys() => {
+                let text = format!("{} is a database and has no keys: leave out the key file", url.shown());
+                Err(Failure::unusable(text))
+            }
+            database => Ok(database),
+        }
+    }
+
     /// Returns the program's own file, or else the file without keys. Fails if keys from the environment are needed.
     #[cfg(not(feature = "encryption"))]
     fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
@@ -171,12 +182,7 @@ impl FileArgument {
 
     /// Opens the file for reading; through the saver of the calling program, if that has the file open.
     pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader>, Failure> {
-        if let Some(database) = self.database() {
-            if self.names_keys() {
-                let text =
-                    format!("{} is a database and has no keys: leave out the key file", database.shown());
-                return Err(Failure::unusable(text));
-            }
+        if let Some(database) = self.keyless_database()? {
             return Ok(database.reader()?);
         }
         match &self.file.own {
@@ -252,7 +258,7 @@ enum Saver {
 impl WritableFile {
     /// Opens an existing file. No file is created, and an older format is not upgraded.
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        if let Some(database) = file.database() {
+        if let Some(database) = file.keyless_database()? {
             return Self::of(database);
         }
         Ok(Self { saver: Saver::File(Self::saver_of(file)?), runtime: None })
@@ -269,7 +275,7 @@ impl WritableFile {
 
     /// Opens an existing file, or creates one, encrypted if there are keys for it. Returns `true` if it was created.
     pub(super) fn open_or_create(file: &FileArgument) -> Result<(Self, bool), Failure> {
-        if let Some(database) = file.database() {
+        if let Some(database) = file.keyless_database()? {
             let is_there = database.reader().is_ok();
             return Ok((Self::of(database)?, !is_there));
         }

@@ -64,9 +64,10 @@ impl Gone {
 
 impl Gc {
     pub(crate) fn answer(&self) -> Result<Gone, Failure> {
-        let retention = self.retention()?;
         let patience = Duration::from_secs(self.patience);
-        if let Some(database) = self.file.database() {
+        let database = self.file.keyless_database()?;
+        let retention = self.retention()?;
+        if let Some(database) = database {
             return self.of_database(database, &retention, patience);
         }
         let (pruned, collected) = match self.dry_run {

@@ -27,6 +27,8 @@ pub(crate) struct Verify {
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
     sound: bool,
+    #[serde(skip)]
+    place: &'static str,
     #[serde(flatten)]
     verified: Verified,
     /// The names of the subgraphs' threads in the findings, by their ids.
@@ -36,11 +38,13 @@ pub(crate) struct Verdict {
 
 impl Verify {
     pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
-        let instead = "use pg_amcheck of Postgres; `copy` into a new file reads and checks every thread";
-        self.file.check_no_database(instead)?;
-        let verified = maintenance::verify(self.file.keyed()?)?;
+        let verified = match self.file.keyless_database()? {
+            Some(database) => database.verify()?,
+            None => maintenance::verify(self.file.keyed()?)?,
+        };
         let names = names(&self.file, &verified);
-        Ok(Verdict { sound: verified.is_sound(), verified, names })
+        let place = if self.file.database().is_some() { "database" } else { "file" };
+        Ok(Verdict { sound: verified.is_sound(), place, verified, names })
     }
 }
 
@@ -71,7 +75,7 @@ impl Answer for Verdict {
             page.line(spans);
         }
         match findings.len() {
-            0 => page.line([span(GOOD, "the file is sound")]),
+            0 => page.line([span(GOOD, format!("the {} is sound", self.place))]),
             1 => page.line([span(BAD, "1 problem found")]),
             many => page.line([span(BAD, format!("{many} problems found"))]),
         }

@@ -108,7 +108,10 @@ async fn every_verb_that_reads_says_the_same_of_a_database_as_of_a_file() {
         let back = file.folder.path().join("back.db");
         copied(&database, &back);
         same(&file.path, &back);
-        assert_eq!(fine(&back, "verify FILE --json").lines().nth(1), Some("  \"sound\": true,"));
+        for place in [&back, &database] {
+            assert_eq!(fine(place, "verify FILE --json").lines().nth(1), Some("  \"sound\": true,"));
+        }
+        assert!(fine(&database, "verify FILE").starts_with("the database is sound\n"));
     }
 }
 
@@ -268,7 +271,6 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
     for (line, instead) in [
         ("vacuum FILE", "VACUUM FULL"),
         ("backup FILE there.db", "pg_dump"),
-        ("verify FILE", "pg_amcheck"),
         ("migrate FILE", "upgrades its tables"),
         ("rekey FILE --plain", "only files are encrypted"),
     ] {
@@ -289,8 +291,10 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
         };
         assert!(err.contains(why), "{err}");
     }
-    let keys = said(address, Look::PIPED, "threads FILE --key-file keys.txt");
-    assert!(keys.err.contains("has no keys"), "{}", keys.err);
+    for line in ["threads FILE", "gc FILE", "du FILE", "verify FILE", "fork FILE a"] {
+        let keys = said(address, Look::PIPED, &format!("{line} --key-file keys.txt"));
+        assert_eq!((keys.exit, keys.err.contains("has no keys")), (Exit::Unusable, true), "{}", keys.err);
+    }
     let Some(cluster) = Cluster::shared() else { return };
     let missing = said(&url(&cluster, "missing"), Look::PIPED, "threads FILE");
     assert_eq!(

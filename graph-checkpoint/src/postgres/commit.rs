@@ -15,6 +15,7 @@ use super::database::Repeat;
 use super::error::{About, Fault, PostgresError};
 use super::parts::{Inline, Part, Reading, Schemas};
 use super::session::{Known, Session};
+use super::stored::{Cell, Columns};
 use super::work::{Onto, digits, write};
 use crate::history::encode::Encoder;
 use crate::history::rows::source_code;
@@ -320,7 +321,7 @@ fn commit_call<'c>(
             changed.push(number);
             fields.push(i32::from(change.field.0));
             whole.push(change.ops.first().is_some_and(Op::is_whole));
-            texts.push(ops(change)?);
+            texts.push(ops(step.id, change)?);
         }
     }
     let call = call.argument(changed, Type::INT4_ARRAY).argument(fields, Type::INT4_ARRAY);
@@ -330,18 +331,24 @@ fn commit_call<'c>(
     let call = call.argument(carry.map(|carry| carry.to.clone()), Type::INT4_ARRAY);
     let call = call.argument(next.map(|next| next.to.clone()), Type::INT4_ARRAY);
     let emitted: Vec<i64> = commit.emitted.iter().map(|(task, _)| i64::from(*task)).collect();
-    let emitted_texts = commit.emitted.iter().map(|(_, emitted)| encode(emitted));
-    let emitted_texts = emitted_texts.collect::<Result<Vec<_>, _>>()?;
+    let id = commit.checkpoint.id;
+    let emitted_texts = commit
+        .emitted
+        .iter()
+        .map(|(task, emitted)| Ok(Cell::emitted(id, i64::from(*task)).store(&encode(emitted)?)));
+    let emitted_texts = emitted_texts.collect::<Result<Vec<_>, StoreError>>()?;
     Ok(call.argument(emitted, Type::INT8_ARRAY).argument(emitted_texts, Type::TEXT_ARRAY))
 }
 
+/// Returns the stored form of a checkpoint's manifest.
 pub(crate) fn manifest(checkpoint: &Checkpoint) -> Result<String, StoreError> {
     let mut out = String::new();
     Encoder { bodies: &Inline, out: &mut out }.manifest(checkpoint)?;
-    Ok(out)
+    Ok(Columns::of(checkpoint).store(&out))
 }
 
-pub(crate) fn ops(change: &Change) -> Result<String, StoreError> {
+/// Returns the stored form of a checkpoint's change.
+pub(crate) fn ops(id: CheckpointId, change: &Change) -> Result<String, StoreError> {
     let mut out = String::from("[");
     for (position, op) in change.ops.iter().enumerate() {
         if position > 0 {
@@ -350,5 +357,5 @@ pub(crate) fn ops(change: &Change) -> Result<String, StoreError> {
         Encoder { bodies: &Inline, out: &mut out }.op(op)?;
     }
     out.push(']');
-    Ok(out)
+    Ok(Cell::change(id, i64::from(change.field.0)).store(&out))
 }

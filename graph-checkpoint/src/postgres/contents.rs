@@ -10,15 +10,16 @@ use tokio_postgres::types::Type;
 
 use super::call::Call;
 use super::database::Database;
-use super::error::Fault;
+use super::error::{Fault, located};
 use super::parts::{Line, Part, Reading, Schemas, kind, whole};
+use super::stored::Cell;
 use crate::error::corrupt;
 use crate::pending::key::Seen;
 
 const LINES: &str = "SELECT l.* FROM unnest($1) s(seq), LATERAL @.line(s.seq) l";
 
 const REST: &str = "
-SELECT 2 AS k, ARRAY[h.field, h.checkpoint]::bigint[] AS i, NULL::bytea[] AS b, ARRAY[h.text] AS t
+SELECT 2 AS k, ARRAY[h.field, h.checkpoint]::bigint[] AS i, ARRAY[uuid_send(h.id)] AS b, ARRAY[h.text] AS t
 FROM (SELECT * FROM @.change h WHERE h.checkpoint = ANY($1) ORDER BY h.checkpoint, h.place) h
 UNION ALL
 SELECT 6, ARRAY[e.task, e.checkpoint], NULL, ARRAY[e.text]
@@ -91,16 +92,20 @@ impl Contents {
         for part in Part::all(&rows)? {
             match part.kind {
                 kind::CHANGE => {
-                    let change = part.change(self.limits)?;
-                    self.changes.entry(part.int(1)?).or_default().push(change);
+                    let seq = part.int(1)?;
+                    let change = part.change(self.limits).map_err(|error| self.located(seq, error))?;
+                    self.changes.entry(seq).or_default().push(change);
                 }
                 kind::EMITTED => {
-                    let emitted = part.emitted(self.limits)?;
-                    self.emitted.entry(part.int(1)?).or_default().push(emitted);
+                    let seq = part.int(1)?;
+                    let emitted = part.emitted(self.line(seq)?.id, self.limits);
+                    let emitted = emitted.map_err(|error| self.located(seq, error))?;
+                    self.emitted.entry(seq).or_default().push(emitted);
                 }
                 _ => {
                     let place = (part.int(2)?, part.int(3)?);
-                    part.add_to(self.work.entry(place).or_default(), self.limits)?;
+                    let added = part.add_to(self.work.entry(place).or_default(), self.limits);
+                    added.map_err(|error| self.located(place.1, error))?;
                 }
             }
         }
@@ -111,7 +116,11 @@ impl Contents {
         let rows = database.on(client, &call.argument(graphs, Type::BYTEA_ARRAY)).await?;
         for part in Part::all(&rows)? {
             let print = Fingerprint::from_bytes(part.id(0)?);
-            let text = Json::parse_within(part.text(0)?, self.limits);
+            let place = match part.kind {
+                kind::STATE => Cell::state(print),
+                _ => Cell::graph(print, part.name(1)?),
+            };
+            let text = Json::parse_within(place.check(part.text(0)?, "a description")?, self.limits);
             let text = text.map_err(|error| corrupt("a description", error))?;
             if part.kind == kind::STATE {
                 self.states.insert(print, text);
@@ -133,7 +142,7 @@ impl Contents {
             database.on(client, &Call::query(VALUES).argument(pruned.clone(), Type::INT8_ARRAY)).await?;
         let mut readings: HashMap<i64, Reading> = HashMap::new();
         for part in Part::all(&rows)? {
-            let reading = readings.entry(part.int(1)?).or_default();
+            let reading = readings.entry(part.int(2)?).or_default();
             reading.add(part, self.limits, &mut Schemas::new())?;
         }
         for seq in pruned {
@@ -149,6 +158,14 @@ impl Contents {
     pub(crate) fn line(&self, seq: i64) -> Result<&Line, StoreError> {
         let missing = || corrupt(format_args!("checkpoint row {seq}"), "the row is missing");
         self.lines.get(&seq).ok_or_else(missing)
+    }
+
+    /// Adds the thread and the checkpoint at `seq` to an error.
+    fn located(&self, seq: i64, error: StoreError) -> StoreError {
+        match self.lines.get(&seq) {
+            Some(line) => located(error, &line.thread, Some(line.id)),
+            None => error,
+        }
     }
 
     pub(crate) fn checkpoint(&self, seq: i64) -> Result<Checkpoint, StoreError> {

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 
 use superstep_core::checkpoint::{Kept, Seq, StoreError, still_needed};
-use superstep_core::id::{NodeName, ThreadId};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::call::Call;
 use super::database::Repeat;
 use super::error::{About, Fault, PostgresError, Refusal};
+use super::maintenance::columns;
 use super::session::Session;
 use super::work::write;
 use crate::error::corrupt;
@@ -183,19 +184,28 @@ async fn doomed(client: &Client, schema: &str, threads: Vec<i64>) -> Result<Vec<
          OR EXISTS (SELECT 1 FROM {schema}.named n WHERE n.checkpoint = c.seq AND NOT n.thread = ANY($1)) \
          OR c.seq IN (SELECT o.parent FROM {schema}.checkpoint o WHERE NOT o.thread = ANY($1) \
             AND o.root IN (SELECT d.root FROM {schema}.checkpoint d WHERE d.thread = ANY($1))), \
-         CASE WHEN position('\"kept\"' IN c.manifest) > 0 THEN c.manifest END \
-         FROM {schema}.checkpoint c WHERE c.thread = ANY($1)"
+         CASE WHEN position('\"kept\"' IN c.manifest) > 0 THEN c.manifest END, \
+         c.run, c.step, c.source, s.fingerprint, g.fingerprint, c.id \
+         FROM {schema}.checkpoint c LEFT JOIN {schema}.described_state s ON s.id = c.state \
+         LEFT JOIN {schema}.described_graph g ON g.id = c.graph WHERE c.thread = ANY($1)"
     );
     let rows =
         client.query_typed(&sql, &[(&threads, Type::INT8_ARRAY)]).await.map_err(|error| Fault::of(&error))?;
     let doomed = rows.iter().map(|row| {
-        let manifest: Option<&str> = get(row, 4)?;
+        let kept = match get::<Option<&str>>(row, 4)? {
+            Some(stored) => {
+                let id = CheckpointId(get(row, 10)?);
+                let manifest = columns(row, id, [5, 6, 7, 8, 9])?;
+                decode::kept(manifest.check(stored, format_args!("checkpoint {id}"))?)?
+            }
+            None => Vec::new(),
+        };
         Ok(Doomed {
             seq: get(row, 0)?,
             parent: get(row, 1)?,
             owner: get(row, 2)?,
             is_needed: get::<Option<bool>>(row, 3)?.unwrap_or(false),
-            kept: manifest.map_or(Ok(Vec::new()), decode::kept)?,
+            kept,
         })
     });
     doomed.collect()

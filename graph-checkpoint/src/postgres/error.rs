@@ -240,6 +240,18 @@ impl Fault {
     }
 }
 
+/// Adds the thread and the checkpoint to the place of an error about damage, unless they are in it.
+pub(crate) fn located(error: StoreError, thread: &ThreadId, checkpoint: Option<CheckpointId>) -> StoreError {
+    let StoreError::Corrupt { mut place, reason } = error else { return error };
+    if let Some(id) = checkpoint.filter(|_| !place.contains("checkpoint ")) {
+        place = format!("{place} on checkpoint {id}");
+    }
+    if !place.contains(" of thread ") {
+        place = format!("{place} of thread {thread}");
+    }
+    StoreError::Corrupt { place, reason }
+}
+
 fn refused_by(refused: &DbError) -> Option<Refusal> {
     let detail = || refused.detail().and_then(from_hex).unwrap_or_default();
     let text = || String::from_utf8_lossy(&detail()).into_owned();

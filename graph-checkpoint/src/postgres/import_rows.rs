@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use superstep_core::checkpoint::{AnsweredBy, AskRecord, Carried, Checkpoint, Recorded, StoreError};
+use superstep_core::checkpoint::{AnsweredBy, Carried, Checkpoint, Recorded, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint};
 use superstep_core::state::{Op, Schema};
 use tokio_postgres::types::Type;
@@ -13,7 +13,8 @@ use super::commit::{manifest, ops};
 use super::database::Database;
 use super::error::{Fault, PostgresError};
 use super::import::{Stored, Version, Versions, numbers};
-use super::work::{digits, slot, success};
+use super::stored::Cell;
+use super::work::{AskTexts, digits, ended, slot, started, stored, success};
 use crate::error::corrupt;
 use crate::history::rows::source_code;
 use crate::pending::key::encode;
@@ -48,8 +49,8 @@ FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 JOIN @.described_state s ON s.fingerprint = u.state JOIN @.described_graph g ON g.fingerprint = u.graph RETURNING seq";
 
 const INSERT_CHANGES: &str = "
-INSERT INTO @.change(checkpoint, field, place, prev, prev_field, text)
-SELECT * FROM unnest($1, $2, $3, $4, $5, $6)";
+INSERT INTO @.change(checkpoint, id, field, place, prev, prev_field, text)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)";
 
 const INSERT_EMITTED: &str = "INSERT INTO @.emitted(checkpoint, task, text) SELECT * FROM unnest($1, $2, $3)";
 
@@ -108,6 +109,7 @@ struct Batch {
 #[derive(Default)]
 struct Changes {
     checkpoints: Vec<i64>,
+    ids: Vec<uuid::Uuid>,
     fields: Vec<i32>,
     places: Vec<i32>,
     prevs: Vec<Option<i64>>,
@@ -123,11 +125,13 @@ impl Importing<'_> {
     pub(crate) async fn run(&self) -> Result<(), Fault> {
         let document = self.plan.document;
         for (fingerprint, text) in &document.schemas {
-            self.on(Call::query(STATE).bytes(Some(fingerprint.as_bytes())).text(text.as_str())).await?;
+            let text = Cell::state(*fingerprint).store(text.as_str());
+            self.on(Call::query(STATE).bytes(Some(fingerprint.as_bytes())).text(text)).await?;
         }
         for (fingerprint, part) in &document.topologies {
             let call = Call::query(GRAPH).bytes(Some(fingerprint.as_bytes())).name(&part.graph);
-            self.on(call.text(part.topology.as_str())).await?;
+            let text = Cell::graph(*fingerprint, &part.graph).store(part.topology.as_str());
+            self.on(call.text(text)).await?;
         }
         let new =
             document.checkpoints.iter().filter(|part| !self.plan.held.contains_key(&part.checkpoint.id));
@@ -167,7 +171,7 @@ impl Importing<'_> {
             let now = batch.add(at, &checkpoint, before, &schemas)?;
             versions.insert(seq, now);
             for (task, emitted) in &part.emitted {
-                let text = encode(emitted)?;
+                let text = Cell::emitted(checkpoint.id, i64::from(*task)).store(&encode(emitted)?);
                 batch.bytes += text.len();
                 batch.emitted.0.push(seq);
                 batch.emitted.1.push(i64::from(*task));
@@ -196,9 +200,10 @@ impl Importing<'_> {
         if self.on(call.argument(batch.manifests, Type::TEXT_ARRAY)).await?.len() != count {
             return Err(Fault::Store(PostgresError::Answer("a description is missing".into()).into()));
         }
-        let Changes { checkpoints, fields, places, prevs, prev_fields, texts } = batch.changes;
+        let Changes { checkpoints, ids, fields, places, prevs, prev_fields, texts } = batch.changes;
         let call = Call::query(INSERT_CHANGES);
-        let call = call.argument(checkpoints, Type::INT8_ARRAY).argument(fields, Type::INT4_ARRAY);
+        let call = call.argument(checkpoints, Type::INT8_ARRAY).argument(ids, Type::UUID_ARRAY);
+        let call = call.argument(fields, Type::INT4_ARRAY);
         let call = call.argument(places, Type::INT4_ARRAY).argument(prevs, Type::INT8_ARRAY);
         let call = call.argument(prev_fields, Type::INT4_ARRAY).argument(texts, Type::TEXT_ARRAY);
         self.on(call).await?;
@@ -229,27 +234,23 @@ impl Importing<'_> {
         for result in &work.results {
             let recorded = digits(Recorded::of(std::slice::from_ref(result), &[]));
             let call = on(INSERT_PENDING).bytes(Some(result.task.as_bytes())).text(recorded);
-            self.on(call.text(encode(result)?)).await?;
+            self.on(call.text(stored(result)?)).await?;
         }
         for failure in &work.failures {
             let call = on(INSERT_PENDING).bytes(Some(failure.task.as_bytes())).text(None::<String>);
-            self.on(call.text(encode_failure(failure)?)).await?;
+            self.on(call.text(Cell::pending().store(&encode_failure(failure)?))).await?;
         }
         for ask in &work.asks {
-            let rest =
-                AskRecord { deadline: None, answer: None, answered_by: AnsweredBy::Caller, ..ask.clone() };
+            let texts = AskTexts::of(ask)?;
             let call = on(INSERT_ASK).bytes(Some(ask.id.as_bytes())).bytes(Some(ask.task.as_bytes()));
-            let deadline = ask.deadline.as_ref();
-            let call = call.text(encode(&rest)?).text(deadline.map(|deadline| deadline.at_ms.to_string()));
-            let call = call.text(deadline.map(|deadline| deadline.default.as_str()));
-            let call = call.text(ask.answer.as_ref().map(|answer| answer.as_str()));
+            let call = call.text(texts.text).text(texts.deadline).text(texts.fallback).text(texts.answer);
             self.on(call.argument(ask.answered_by == AnsweredBy::Deadline, Type::BOOL)).await?;
         }
         for effect in &work.effects {
-            let call = on(INSERT_EFFECT).argument(slot(&effect.id)?, Type::BYTEA).text(encode(&effect.id)?);
+            let call = on(INSERT_EFFECT).argument(slot(&effect.id)?, Type::BYTEA).text(started(effect)?);
             let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
             let call = call.bytes(Some(effect.token.as_bytes()));
-            let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+            let outcome = effect.outcome.as_ref().map(|outcome| ended(&effect.id, outcome)).transpose()?;
             self.on(call.text(outcome).text(success(effect))).await?;
         }
         Ok(())
@@ -328,7 +329,7 @@ impl Batch {
             }
         };
         for (change, place) in checkpoint.changes.iter().zip(1..) {
-            let (field, text) = (change.field.index(), ops(change)?);
+            let (field, text) = (change.field.index(), ops(checkpoint.id, change)?);
             fields.resize(fields.len().max(field + 1), None);
             let is_whole = change.ops.first().is_some_and(Op::is_whole);
             let prev = fields[field].filter(|_| !is_whole);
@@ -336,6 +337,7 @@ impl Batch {
             fields[field] = Some((at.seq, number));
             self.bytes += text.len();
             self.changes.checkpoints.push(at.seq);
+            self.changes.ids.push(checkpoint.id.0);
             self.changes.fields.push(number);
             self.changes.places.push(place);
             self.changes.prevs.push(prev.map(|(seq, _)| seq));

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use superstep_core::checkpoint::{At, StoreError};
-use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 use superstep_core::state::{Json, Schema};
 use tokio_postgres::types::Type;
 
 use super::call::Call;
-use super::error::{About, Fault};
-use super::parts::{Part, kind};
+use super::error::{About, Fault, located};
+use super::parts::{Line, Part, kind};
 use super::scan::{ThreadParts, clamped};
 use super::session::{Session, scalar};
+use super::stored::Cell;
 use crate::error::corrupt;
 use crate::history::decode::{self, Outlines};
 use crate::read::overview::{Located, ThreadSize};
@@ -48,7 +49,7 @@ const SCHEMAS: &str = "
 SELECT 8 AS k, NULL::bigint[] AS i, ARRAY[s.fingerprint] AS b, ARRAY[s.text] AS t FROM @.described_state s ORDER BY s.id";
 
 const TOPOLOGY: &str = "
-SELECT 11 AS k, NULL::bigint[] AS i, NULL::bytea[] AS b, ARRAY[g.text] AS t
+SELECT 11 AS k, NULL::bigint[] AS i, ARRAY[g.fingerprint, g.graph] AS b, ARRAY[g.text] AS t
 FROM @.place_at($1, $2, $3, $4, $5, $6) p JOIN @.checkpoint c ON c.seq = p.seq JOIN @.described_graph g ON g.id = c.graph";
 
 /// The digits are those of the beginning or the end, or the first of the last eight.
@@ -72,8 +73,7 @@ WITH own AS (
 SELECT 5 AS k, ARRAY[e.attempt, e.starts] AS i, ARRAY[e.token] AS b, ARRAY[e.text, e.outcome] AS t
 FROM @.effect e WHERE e.thread = ANY($1) AND position('\\u001f' IN e.text) > 0
 UNION ALL
-(SELECT 1, ARRAY[c.seq, c.step], ARRAY[uuid_send(c.id)], ARRAY[c.manifest]
-FROM bases b JOIN @.checkpoint c ON c.seq = b.seq ORDER BY c.seq)";
+(SELECT l.* FROM bases b, LATERAL @.line(b.seq) l ORDER BY b.seq)";
 
 impl Session {
     pub(crate) async fn list_threads(&self) -> Result<ThreadList, StoreError> {
@@ -114,15 +114,15 @@ impl Session {
 
     pub(crate) async fn all_schemas(&self) -> Result<Vec<Schema>, StoreError> {
         let parts = self.parts(&Call::query(SCHEMAS)).await?.into_iter();
-        let schemas =
-            parts.map(|part| serde_json::from_str(part.text(0)?).map_err(|error| corrupt("a schema", error)));
-        schemas.collect()
+        parts.map(|part| part.schema().map(|(_, schema)| schema)).collect()
     }
 
     pub(crate) async fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError> {
         let rows = self.read_selected(Call::query(TOPOLOGY), thread, at, |call| call).await?;
         let Some(part) = Part::all(&rows.unwrap_or_default())?.pop() else { return Ok(None) };
-        let text = Json::parse_within(part.text(0)?, self.limits());
+        let place = Cell::graph(Fingerprint::from_bytes(part.id(0)?), part.name(1)?);
+        let text = place.check(part.text(0)?, "a topology").map_err(|error| located(error, thread, None))?;
+        let text = Json::parse_within(text, self.limits());
         text.map(Some).map_err(|error| corrupt("a topology", error))
     }
 
@@ -169,8 +169,8 @@ impl Session {
         }
         let mut finding = Finding::new(thread, wanted, links);
         for plan in plans {
-            let (id, step) = (CheckpointId(plan.uuid(0)?), plan.int(1)?);
-            finding.learn(id, step, decode::planned(plan.text(0)?)?);
+            let line = Line::of(&plan, self.limits())?;
+            finding.learn(line.id, line.step, decode::planned(&line.manifest)?);
         }
         Ok(finding.found())
     }

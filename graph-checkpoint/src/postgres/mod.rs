@@ -34,6 +34,7 @@ mod saver;
 mod scan;
 mod session;
 mod store;
+mod stored;
 mod tls;
 mod work;
 

@@ -13,6 +13,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::error::PostgresError;
+use super::stored::{Cell, Columns};
 use crate::error::corrupt;
 use crate::history::decode::{self, Outlines, StoredOp};
 use crate::history::manifest::Bodies;
@@ -113,9 +114,11 @@ impl Part {
 
     /// Returns the question of a part of the kind `ASK`.
     pub(crate) fn ask(&self, limits: SizeLimits) -> Result<AskRecord, StoreError> {
-        let text = limited(limits, "a question", self.text(0)?)?;
+        let text = Cell::ask(self.optional_text(3)).check(self.text(0)?, "a question")?;
+        let text = limited(limits, "a question", text)?;
         let mut ask: AskRecord = serde_json::from_str(text).map_err(|error| corrupt("a question", error))?;
         let value = |text: &str| {
+            let text = Cell::answer(ask.id).check(text, format_args!("question {}", ask.id))?;
             Json::parse_within(text, limits)
                 .map_err(|error| undecoded(format_args!("question {}", ask.id), error))
         };
@@ -133,9 +136,12 @@ impl Part {
     pub(crate) fn effect(&self, limits: SizeLimits) -> Result<EffectRecord, StoreError> {
         let bad = |error: serde_json::Error| corrupt("an effect", error);
         let number = |at| u32::try_from(self.int(at)?).map_err(|error| corrupt("an effect", error));
-        let outcome = self.optional_text(1).map(|text| limited(limits, "an effect", text)).transpose()?;
+        let place = Cell::effect(self.int(0)?, self.int(1)?, self.bytes(0)?);
+        let id = place.check(self.text(0)?, "an effect")?;
+        let outcome = |text| limited(limits, "an effect", Cell::outcome(id).check(text, "an effect")?);
+        let outcome = self.optional_text(1).map(outcome).transpose()?;
         Ok(EffectRecord {
-            id: serde_json::from_str(self.text(0)?).map_err(bad)?,
+            id: serde_json::from_str(id).map_err(bad)?,
             attempt: number(0)?,
             starts: number(1)?,
             token: IdempotencyKey::from_bytes(self.id(0)?),
@@ -145,15 +151,31 @@ impl Part {
 
     /// Returns the change of a part of the kind `CHANGE`.
     pub(crate) fn change(&self, limits: SizeLimits) -> Result<Change, StoreError> {
-        let ops = ops(self.text(0)?, limits)?;
+        let ops = ops(self.change_text(0)?, limits)?;
         let ops = ops.iter().map(|op| op.resolve(&Inline)).collect::<Result<_, _>>()?;
         Ok(Change { field: field(self.int(0)?)?, ops })
     }
 
+    /// Returns the text of a change of the field with this number here.
+    fn change_text(&self, field: usize) -> Result<&str, StoreError> {
+        let (id, field) = (CheckpointId(self.uuid(0)?), self.int(field)?);
+        let place = format_args!("the change of field {field} at checkpoint {id}");
+        Cell::change(id, field).check(self.text(0)?, place)
+    }
+
+    /// Returns the schema of a part of the kind `STATE`, with its fingerprint.
+    pub(crate) fn schema(&self) -> Result<(Fingerprint, Schema), StoreError> {
+        let fingerprint = Fingerprint::from_bytes(self.id(0)?);
+        let text = Cell::state(fingerprint).check(self.text(0)?, "a schema")?;
+        Ok((fingerprint, serde_json::from_str(text).map_err(|error| corrupt("a schema", error))?))
+    }
+
     /// Returns the events of a part of the kind `EMITTED`, with the position of their task.
-    pub(crate) fn emitted(&self, limits: SizeLimits) -> Result<(u32, Emitted), StoreError> {
+    pub(crate) fn emitted(&self, id: CheckpointId, limits: SizeLimits) -> Result<(u32, Emitted), StoreError> {
         let task = u32::try_from(self.int(0)?).map_err(|error| corrupt("events", error))?;
-        let text = limited(limits, "events", self.text(0)?)?;
+        let place = format_args!("the events of task {task} at checkpoint {id}");
+        let text =
+            limited(limits, "events", Cell::emitted(id, i64::from(task)).check(self.text(0)?, place)?)?;
         Ok((task, serde_json::from_str(text).map_err(|error| corrupt("events", error))?))
     }
 
@@ -163,7 +185,8 @@ impl Part {
             kind::ASK => work.asks.push(self.ask(limits)?),
             kind::EFFECT => work.effects.push(self.effect(limits)?),
             _ => {
-                let text = limited(limits, "a result", self.text(0)?)?;
+                let text = Cell::pending().check(self.text(0)?, "a pending result")?;
+                let text = limited(limits, "a result", text)?;
                 match Pending::parse(text).map_err(|error| corrupt("a pending result", error))? {
                     Pending::Finished(result) => work.results.push(result),
                     Pending::Failed(failure) => work.failures.push(failure),
@@ -200,7 +223,7 @@ pub(crate) struct Line {
     /// The row of that thread.
     pub(crate) owner: i64,
     run: RunId,
-    step: i64,
+    pub(crate) step: i64,
     pub(crate) source: Source,
     pub(crate) state: Fingerprint,
     pub(crate) graph: Fingerprint,
@@ -214,20 +237,16 @@ impl Line {
             None => None,
             Some(_) => Some(CheckpointId(part.uuid(1)?)),
         };
-        Ok(Self {
-            seq: part.int(0)?,
-            parent,
-            id: CheckpointId(part.uuid(0)?),
-            parent_id,
-            thread: ThreadId::from(part.name(2)?).before_deletion(),
-            owner: part.int(2)?,
-            run: RunId(part.uuid(3)?),
-            step: part.int(3)?,
-            source: source_of("a checkpoint", part.int(4)?)?,
-            state: Fingerprint::from_bytes(part.id(4)?),
-            graph: Fingerprint::from_bytes(part.id(5)?),
-            manifest: limited(limits, "a checkpoint", part.text(0)?)?.to_owned(),
-        })
+        let id = CheckpointId(part.uuid(0)?);
+        let thread = ThreadId::from(part.name(2)?).before_deletion();
+        let place = format!("checkpoint {id} of thread {thread}");
+        let (run, step) = (RunId(part.uuid(3)?), part.int(3)?);
+        let source = source_of(&place, part.int(4)?)?;
+        let (state, graph) = (Fingerprint::from_bytes(part.id(4)?), Fingerprint::from_bytes(part.id(5)?));
+        let columns = Columns { id, run, step, source, state, graph };
+        let manifest = limited(limits, &place, columns.check(part.text(0)?, &place)?)?.to_owned();
+        let (seq, owner) = (part.int(0)?, part.int(2)?);
+        Ok(Self { seq, parent, id, parent_id, thread, owner, run, step, source, state, graph, manifest })
     }
 
     pub(crate) fn summary(&self, outlines: &mut Outlines) -> Result<Summary, StoreError> {
@@ -293,18 +312,21 @@ impl Reading {
             kind::LINE => self.line = Some(Line::of(&part, limits)?),
             kind::CHANGE => self.changes.push(part.change(limits)?),
             kind::PENDING | kind::ASK | kind::EFFECT => part.add_to(&mut self.work, limits)?,
-            kind::EMITTED => self.emitted.push(part.emitted(limits)?),
+            kind::EMITTED => {
+                let line =
+                    self.line.as_ref().ok_or_else(|| corrupt("events", "their checkpoint is missing"))?;
+                self.emitted.push(part.emitted(line.id, limits)?);
+            }
             kind::VALUE => {
-                let (field, ops) = (field(part.int(0)?)?, ops(part.text(0)?, limits)?);
+                let (field, ops) = (field(part.int(0)?)?, ops(part.change_text(1)?, limits)?);
                 match self.values.last_mut() {
                     Some((last, all)) if *last == field => all.extend(ops),
                     _ => self.values.push((field, ops)),
                 }
             }
             kind::STATE => {
-                let text = part.text(0)?;
-                let schema = serde_json::from_str(text).map_err(|error| corrupt("a schema", error))?;
-                schemas.insert(Fingerprint::from_bytes(part.id(0)?), Arc::new(schema));
+                let (fingerprint, schema) = part.schema()?;
+                schemas.insert(fingerprint, Arc::new(schema));
             }
             other => return Err(PostgresError::Answer(format!("a row of kind {other}")).into()),
         }

@@ -82,7 +82,7 @@ $$;
 
 CREATE FUNCTION @.changes_at(_seq bigint) RETURNS SETOF @.part
 LANGUAGE sql STABLE AS $$
-    SELECT 2, ARRAY[h.field]::bigint[], NULL::bytea[], ARRAY[h.text] FROM @.change h
+    SELECT 2, ARRAY[h.field]::bigint[], ARRAY[uuid_send(h.id)], ARRAY[h.text] FROM @.change h
     WHERE h.checkpoint = _seq ORDER BY h.place
 $$;
 
@@ -100,8 +100,8 @@ $$;
 -- The operations that make up the values at a checkpoint: by field, from older to newer.
 CREATE FUNCTION @.values_at(_seq bigint) RETURNS SETOF @.part
 LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE chain(target, checkpoint, prev, prev_field, text) AS (
-        SELECT v.n - 1, h.checkpoint, h.prev, h.prev_field, h.text
+    WITH RECURSIVE chain(target, checkpoint, id, field, prev, prev_field, text) AS (
+        SELECT v.n - 1, h.checkpoint, h.id, h.field, h.prev, h.prev_field, h.text
         FROM @.checkpoint c CROSS JOIN unnest(c.versions) WITH ORDINALITY AS v(checkpoint, n)
         LEFT JOIN LATERAL (
             SELECT * FROM @.change h
@@ -109,13 +109,14 @@ LANGUAGE sql STABLE AS $$
         ) h ON true
         WHERE c.seq = _seq AND v.checkpoint IS NOT NULL
         UNION ALL
-        SELECT chain.target, h.checkpoint, h.prev, h.prev_field, h.text
+        SELECT chain.target, h.checkpoint, h.id, h.field, h.prev, h.prev_field, h.text
         FROM chain LEFT JOIN LATERAL (
             SELECT * FROM @.change h WHERE h.checkpoint = chain.prev AND h.field = chain.prev_field LIMIT 1
         ) h ON true
         WHERE chain.prev IS NOT NULL
     )
-    SELECT 7, ARRAY[chain.target], NULL::bytea[], ARRAY[chain.text] FROM chain ORDER BY chain.target, chain.checkpoint
+    SELECT 7, ARRAY[chain.target, chain.field], ARRAY[uuid_send(chain.id)], ARRAY[chain.text]
+    FROM chain ORDER BY chain.target, chain.checkpoint
 $$;
 
 -- A checkpoint with its values and the work on top of it; only the work if it is the known one.

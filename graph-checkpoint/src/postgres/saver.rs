@@ -26,6 +26,7 @@ use super::parts::Part;
 use super::records::PostgresRecords;
 use super::session::{Session, scalar};
 use super::store::PostgresStore;
+use super::stored::Cell;
 use super::work::write;
 use crate::error::corrupt;
 
@@ -98,9 +99,11 @@ impl Checkpointer for PostgresSaver {
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         let fingerprint = graph.schema.fingerprint();
         let schema = Json::encode(&graph.schema).map_err(|error| StoreError::Io(Box::new(error)))?;
-        let call = Call::of("register").bytes(Some(fingerprint.as_bytes())).text(schema.as_str());
+        let schema = Cell::state(fingerprint).store(schema.as_str());
+        let call = Call::of("register").bytes(Some(fingerprint.as_bytes())).text(schema);
         let call = call.bytes(Some(graph.topology_fingerprint.as_bytes()));
-        let call = call.name(&graph.name).text(graph.topology.as_str());
+        let place = Cell::graph(graph.topology_fingerprint, &graph.name);
+        let call = call.name(&graph.name).text(place.store(graph.topology.as_str()));
         self.session.read(&call, &About::thread(&"".into())).await?;
         self.session.remember_schema(fingerprint, &graph.schema);
         Ok(())

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::call::Call;
-use super::error::About;
+use super::error::{About, located};
 use super::parts::{Line, Part, Reading, Schemas, kind};
 use super::session::Session;
 use crate::error::corrupt;
@@ -151,7 +151,12 @@ impl Session {
         let call = Call::of("open_asks").name(graph.as_str());
         let rows = self.read(&call, &About::thread(&"".into())).await?;
         let asks = Part::all(&rows)?.into_iter();
-        asks.map(|part| Ok((part.name(0)?.into(), part.ask(self.limits())?))).collect()
+        let ask = |part: Part| {
+            let thread: ThreadId = part.name(0)?.into();
+            let ask = part.ask(self.limits()).map_err(|error| located(error, &thread, None))?;
+            Ok((thread, ask))
+        };
+        asks.map(ask).collect()
     }
 
     async fn history(&self, past: &PastScan) -> Result<Vec<Summary>, StoreError> {
@@ -189,16 +194,23 @@ impl Session {
             .await?
             .unwrap_or_default();
         let mut schemas = Schemas::new();
-        let mut readings: Vec<Reading> = Vec::new();
+        let (mut readings, mut ids): (Vec<Reading>, Vec<CheckpointId>) = Default::default();
         for part in Part::all(&rows)? {
             if part.kind == kind::PLACE {
                 readings.push(Reading::default());
             }
             let reading =
                 readings.last_mut().ok_or_else(|| corrupt("a checkpoint", "its place is missing"))?;
-            reading.add(part, self.limits(), &mut schemas)?;
+            if part.kind == kind::LINE {
+                ids.push(CheckpointId(part.uuid(0)?));
+            }
+            let added = reading.add(part, self.limits(), &mut schemas);
+            added.map_err(|error| located(error, &past.thread, ids.last().copied()))?;
         }
-        readings.into_iter().map(|reading| reading.step(self.limits(), &schemas)).collect()
+        let steps = readings.into_iter().zip(ids).map(|(reading, id)| {
+            reading.step(self.limits(), &schemas).map_err(|error| located(error, &past.thread, Some(id)))
+        });
+        steps.collect()
     }
 
     async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
@@ -248,7 +260,12 @@ impl ThreadParts {
             if part.kind == kind::LINE {
                 head = Some(Line::of(&part, limits)?.summary(outlines)?);
             } else {
-                open_asks.push(part.ask(limits)?);
+                let ask = part.ask(limits);
+                open_asks.push(
+                    ask.map_err(|error| {
+                        located(error, &thread, head.as_ref().map(|head: &Summary| head.id))
+                    })?,
+                );
             }
         }
         open_asks.retain(superstep_core::checkpoint::AskRecord::is_open);

@@ -14,10 +14,11 @@ use uuid::Uuid;
 
 use super::call::Call;
 use super::database::{Database, Repeat};
-use super::error::{About, PostgresError};
+use super::error::{About, PostgresError, located};
 use super::migrate;
 use super::options::PostgresOptions;
-use super::parts::{Part, Reading, Schemas};
+use super::parts::{Part, Reading, Schemas, kind};
+use super::stored::Cell;
 use super::work::{Onto, write};
 use crate::error::corrupt;
 
@@ -158,7 +159,7 @@ impl Session {
     pub(crate) async fn load_at(&self, thread: &ThreadId, seq: i64) -> Result<Option<Loaded>, StoreError> {
         let call = Call::of("load_own").name(thread.as_str()).int(seq);
         let rows = self.read(&call, &About::thread(thread)).await?;
-        Ok(self.loaded(&rows)?.loaded())
+        Ok(self.loaded(thread, None, &rows)?.loaded())
     }
 
     /// Reads the requested checkpoint; if it is `known`, only the work on top of it.
@@ -171,7 +172,7 @@ impl Session {
         let known = known.map(|known| known.0);
         let rows = self.read_at("load", thread, at, |call| call.uuid(known)).await?;
         let Some(rows) = rows else { return Ok(Load::Missing) };
-        let load = self.loaded(&rows)?;
+        let load = self.loaded(thread, known.map(CheckpointId), &rows)?;
         if let (At::Head, Load::Whole(loaded)) = (at, &load) {
             let size = StateSize::of(&loaded.values);
             let (head, schema) = (loaded.checkpoint.id, loaded.checkpoint.schema);
@@ -180,18 +181,31 @@ impl Session {
         Ok(load)
     }
 
-    fn loaded(&self, rows: &[Row]) -> Result<Load, StoreError> {
+    fn loaded(
+        &self,
+        thread: &ThreadId,
+        known: Option<CheckpointId>,
+        rows: &[Row],
+    ) -> Result<Load, StoreError> {
         if rows.is_empty() {
             return Ok(Load::Missing);
         }
         let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
-        for part in Part::all(rows)? {
-            reading.add(part, self.limits(), &mut schemas)?;
-        }
-        if reading.is_known()? {
-            return Ok(Load::Unchanged(reading.work));
-        }
-        reading.loaded(self.limits(), &schemas).map(|loaded| Load::Whole(Box::new(loaded)))
+        let all = Part::all(rows)?;
+        let id = all.iter().find(|part| part.kind == kind::LINE).and_then(|line| line.uuid(0).ok());
+        let id = id.map(CheckpointId).or(known);
+        let load = || {
+            for part in all {
+                reading.add(part, self.limits(), &mut schemas)?;
+            }
+            if reading.is_known()? {
+                return Ok(Load::Unchanged(std::mem::take(&mut reading.work)));
+            }
+            std::mem::take(&mut reading)
+                .loaded(self.limits(), &schemas)
+                .map(|loaded| Load::Whole(Box::new(loaded)))
+        };
+        load().map_err(|error| located(error, thread, id))
     }
 
     pub(crate) fn onto<'c>(&'c self, thread: &'c ThreadId, base: CheckpointId) -> Onto<'c> {
@@ -229,7 +243,9 @@ impl Session {
             rows => rows?,
         };
         let parse = |text: &str| {
-            serde_json::from_str::<TaskResult>(text).map_err(|error| corrupt("a pending result", error))
+            let place = format!("a result of thread {}, checkpoint {}", onto.thread, onto.base);
+            let text = Cell::pending().check(text, &place)?;
+            serde_json::from_str::<TaskResult>(text).map_err(|error| corrupt(place, error))
         };
         let Some(held) = scalar::<Option<String>>(&rows)? else { return Ok(result) };
         let found = parse(&held)?;
@@ -255,7 +271,8 @@ impl Session {
         let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
         let is_current = row.try_get("is_current").map_err(answer)?;
         let held: Option<i32> = row.try_get("k").map_err(answer)?;
-        let held = held.map(|_| Part::read(row)?.effect(self.limits())).transpose()?;
+        let held = held.map(|_| Part::read(row)?.effect(self.limits())).transpose();
+        let held = held.map_err(|error| located(error, onto.thread, Some(onto.base)))?;
         Ok((is_current, held))
     }
 
@@ -279,7 +296,8 @@ impl Session {
         answers: &[(InterruptId, Json)],
     ) -> Result<Answered, StoreError> {
         let interrupts: Vec<&[u8]> = answers.iter().map(|(id, _)| &id.as_bytes()[..]).collect();
-        let texts: Vec<&str> = answers.iter().map(|(_, answer)| answer.as_str()).collect();
+        let texts = answers.iter().map(|(id, answer)| Cell::answer(*id).store(answer.as_str()));
+        let texts: Vec<String> = texts.collect();
         let call = write("answer", self.lease()).name(thread.as_str());
         let call = call.argument(interrupts, Type::BYTEA_ARRAY).argument(texts, Type::TEXT_ARRAY);
         let call = call.uuid(Some(Uuid::new_v4()));
@@ -288,7 +306,8 @@ impl Session {
         let rows = rows.map_err(|fault| fault.about(&about))?;
         let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
         for part in Part::all(&rows)? {
-            reading.add(part, self.limits(), &mut schemas)?;
+            let added = reading.add(part, self.limits(), &mut schemas);
+            added.map_err(|error| located(error, thread, None))?;
         }
         let head = reading.place.as_ref().ok_or_else(|| PostgresError::Answer("no head".into()))?;
         Ok(Answered::OnHead { head: CheckpointId(head.uuid(0)?), work: reading.work })
@@ -307,7 +326,12 @@ impl Session {
         let rows = self.database().call(&call, Repeat::IfNothingWasStored).await;
         let rows = rows.map_err(|fault| fault.about(&about))?;
         let asks = Part::all(&rows)?.into_iter();
-        asks.map(|part| Ok((part.name(0)?.into(), part.ask(self.limits())?))).collect()
+        let ask = |part: Part| {
+            let thread: ThreadId = part.name(0)?.into();
+            let ask = part.ask(self.limits()).map_err(|error| located(error, &thread, None))?;
+            Ok((thread, ask))
+        };
+        asks.map(ask).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 -- The tables of format 1, in the schema that the saver uses.
 -- Names are bytes: they may contain any character, and sort by their bytes. They are found by their hashes, because an
--- index has no room for a long name. Texts are JSON, unchanged; they contain no zero byte.
+-- index has no room for a long name. Texts are JSON, unchanged; they contain no zero byte. Those of checkpoints, of work and of
+-- the store begin with their checksums: see stored.rs.
 
 -- `cuts` counts the deletions of checkpoints and the imports. A pruning that finds another number reads everything again.
 CREATE TABLE @.format (version integer NOT NULL, cuts bigint NOT NULL DEFAULT 0);
@@ -54,9 +55,11 @@ CREATE TABLE @.checkpoint (
 CREATE INDEX checkpoint_thread ON @.checkpoint (thread);
 CREATE INDEX checkpoint_root ON @.checkpoint (root);
 
--- The operations of a checkpoint on one field, with the version of the field on which they build.
+-- The operations of a checkpoint on one field, with the version of the field on which they build. `id` is that of the
+-- checkpoint, also when its row was pruned.
 CREATE TABLE @.change (
     checkpoint bigint NOT NULL,
+    id uuid NOT NULL,
     field integer NOT NULL,
     place integer NOT NULL,
     prev bigint,

@@ -5,10 +5,12 @@ use superstep_core::checkpoint::{
     StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::state::Json;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::call::Call;
+use super::stored::Cell;
 use crate::pending::key::encode;
 use crate::pending::results::encode_failure;
 
@@ -41,40 +43,34 @@ impl<'c> Onto<'c> {
         // A result without targets is completed by this one.
         let without = match result.targets {
             None => None,
-            Some(_) => Some(encode(&TaskResult { targets: None, handled: None, ..result.clone() })?),
+            Some(_) => Some(stored(&TaskResult { targets: None, handled: None, ..result.clone() })?),
         };
-        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(encode(result)?);
+        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(stored(result)?);
         Ok(call.text(digits(recorded)).text(without))
     }
 
     /// Replaces the result `held`, which was recorded without targets, by `result`, which completes it.
     pub(crate) fn complete(self, held: String, result: &'c TaskResult) -> Result<Call<'c>, StoreError> {
         let recorded = Recorded::of(std::slice::from_ref(result), &[]);
-        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(encode(result)?);
+        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(stored(result)?);
         Ok(call.text(digits(recorded)).text(Some(held)))
     }
 
     pub(crate) fn fail(self, failure: &'c FailureRecord) -> Result<Call<'c>, StoreError> {
-        Ok(self.call("fail").bytes(Some(failure.task.as_bytes())).text(encode_failure(failure)?))
+        Ok(self
+            .call("fail")
+            .bytes(Some(failure.task.as_bytes()))
+            .text(Cell::pending().store(&encode_failure(failure)?)))
     }
 
     pub(crate) fn ask(self, asks: &'c [AskRecord]) -> Result<Call<'c>, StoreError> {
         let interrupts: Vec<&[u8]> = asks.iter().map(|ask| &ask.id.as_bytes()[..]).collect();
         let tasks: Vec<&[u8]> = asks.iter().map(|ask| &ask.task.as_bytes()[..]).collect();
-        let rest = |ask: &AskRecord| {
-            encode(&AskRecord {
-                deadline: None,
-                answer: None,
-                answered_by: AnsweredBy::Caller,
-                ..ask.clone()
-            })
-        };
-        let texts: Vec<String> = asks.iter().map(rest).collect::<Result<_, _>>()?;
-        let deadlines =
-            asks.iter().map(|ask| ask.deadline.as_ref().map(|deadline| deadline.at_ms.to_string()));
-        let fallbacks =
-            asks.iter().map(|ask| ask.deadline.as_ref().map(|deadline| deadline.default.as_str()));
-        let answers = asks.iter().map(|ask| ask.answer.as_ref().map(|answer| answer.as_str()));
+        let rows: Vec<AskTexts> = asks.iter().map(AskTexts::of).collect::<Result<_, _>>()?;
+        let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
+        let deadlines = rows.iter().map(|row| row.deadline.clone());
+        let fallbacks = rows.iter().map(|row| row.fallback.clone());
+        let answers = rows.iter().map(|row| row.answer.clone());
         let by_deadline = asks.iter().map(|ask| ask.answered_by == AnsweredBy::Deadline);
         let call = self.call("ask");
         let call = call.argument(interrupts, Type::BYTEA_ARRAY).argument(tasks, Type::BYTEA_ARRAY);
@@ -91,11 +87,10 @@ impl<'c> Onto<'c> {
         effect: &'c EffectRecord,
         request: Option<Uuid>,
     ) -> Result<Call<'c>, StoreError> {
-        let call =
-            self.call("begin_effect").argument(slot(&effect.id)?, Type::BYTEA).text(encode(&effect.id)?);
+        let call = self.call("begin_effect").argument(slot(&effect.id)?, Type::BYTEA).text(started(effect)?);
         let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
         let call = call.bytes(Some(effect.token.as_bytes()));
-        let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+        let outcome = effect.outcome.as_ref().map(|outcome| ended(&effect.id, outcome)).transpose()?;
         Ok(call.text(outcome).text(success(effect)).uuid(request))
     }
 
@@ -108,8 +103,46 @@ impl<'c> Onto<'c> {
             outcome: Some(outcome.clone()),
         };
         let call = self.call("end_effect").argument(slot(id)?, Type::BYTEA);
-        Ok(call.text(encode(outcome)?).text(success(&ended)))
+        Ok(call.text(self::ended(id, outcome)?).text(success(&ended)))
     }
+}
+
+/// The texts of a question, as its row has them.
+pub(crate) struct AskTexts {
+    pub(crate) text: String,
+    pub(crate) deadline: Option<String>,
+    pub(crate) fallback: Option<String>,
+    pub(crate) answer: Option<String>,
+}
+
+impl AskTexts {
+    pub(crate) fn of(ask: &AskRecord) -> Result<Self, StoreError> {
+        let rest = AskRecord { deadline: None, answer: None, answered_by: AnsweredBy::Caller, ..ask.clone() };
+        let deadline = ask.deadline.as_ref().map(|deadline| deadline.at_ms.to_string());
+        let value = |value: &Json| Cell::answer(ask.id).store(value.as_str());
+        Ok(Self {
+            text: Cell::ask(deadline.as_deref()).store(&encode(&rest)?),
+            fallback: ask.deadline.as_ref().map(|deadline| value(&deadline.default)),
+            answer: ask.answer.as_ref().map(value),
+            deadline,
+        })
+    }
+}
+
+/// Returns the stored form of a result.
+pub(crate) fn stored(result: &TaskResult) -> Result<String, StoreError> {
+    Ok(Cell::pending().store(&encode(result)?))
+}
+
+/// Returns the stored form of an effect that was started.
+pub(crate) fn started(effect: &EffectRecord) -> Result<String, StoreError> {
+    let (attempt, starts) = (i64::from(effect.attempt), i64::from(effect.starts));
+    Ok(Cell::effect(attempt, starts, effect.token.as_bytes()).store(&encode(&effect.id)?))
+}
+
+/// Returns the stored form of the outcome of an effect.
+pub(crate) fn ended(id: &EffectId, outcome: &EffectOutcome) -> Result<String, StoreError> {
+    Ok(Cell::outcome(&encode(id)?).store(&encode(outcome)?))
 }
 
 /// Returns the digest of an effect that succeeded.

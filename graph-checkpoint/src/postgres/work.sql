@@ -141,7 +141,7 @@ BEGIN
     END IF;
     -- A writer that replaces a success skips one number.
     IF _e.starts + (CASE WHEN _e.recorded IS NULL THEN 1 ELSE 2 END) <= _starts THEN
-        UPDATE @.effect e SET attempt = _attempt, starts = _starts, token = _token, outcome = _outcome,
+        UPDATE @.effect e SET text = _text, attempt = _attempt, starts = _starts, token = _token, outcome = _outcome,
             recorded = _recorded::numeric, request = _request WHERE e.id = _e.id;
         RETURN;
     END IF;

@@ -195,7 +195,7 @@ BEGIN
         FOR _n IN 1..cardinality(_fields) LOOP
             CONTINUE WHEN _changed[_n] <> _i;
             _f := _fields[_n] + 1;
-            INSERT INTO @.change(checkpoint, field, place, prev, prev_field, text) VALUES (_seqs[_i], _fields[_n], _n,
+            INSERT INTO @.change(checkpoint, id, field, place, prev, prev_field, text) VALUES (_seqs[_i], _ids[_i], _fields[_n], _n,
                 CASE WHEN NOT _whole[_n] THEN _versions[_f] END,
                 CASE WHEN NOT _whole[_n] AND _versions[_f] IS NOT NULL THEN coalesce(_version_fields[_f], _f - 1) END,
                 _texts[_n]);

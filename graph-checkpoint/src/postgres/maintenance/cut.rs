@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use superstep_core::checkpoint::StoreError;
+use superstep_core::id::CheckpointId;
 use superstep_core::state::{Change, FieldId, Op};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
@@ -36,7 +37,7 @@ const AT_A_TIME: usize = 1_024;
 const PARENTS: &str = "SELECT c.seq, c.parent FROM @.checkpoint c WHERE c.thread = ANY($1)";
 
 const TEXTS: &str = "
-SELECT 2 AS k, ARRAY[h.field, h.checkpoint]::bigint[] AS i, NULL::bytea[] AS b, ARRAY[h.text] AS t
+SELECT 2 AS k, ARRAY[h.field, h.checkpoint]::bigint[] AS i, ARRAY[uuid_send(h.id)] AS b, ARRAY[h.text] AS t
 FROM unnest($1, $2) AS v(checkpoint, field) JOIN @.change h ON h.checkpoint = v.checkpoint AND h.field = v.field";
 
 const MERGE: &str = "
@@ -274,20 +275,21 @@ impl Cut {
         &self,
         session: &Session,
         chain: &[Version],
-        texts: &HashMap<Version, (usize, Vec<Op>)>,
+        texts: &HashMap<Version, Text>,
     ) -> Result<(Merged, i64), StoreError> {
         let lost = || corrupt("a checkpoint's changes", "a version is missing");
         let (version, oldest) = chain.first().zip(chain.last()).ok_or_else(lost)?;
         let mut ops = Vec::new();
         for version in chain.iter().rev() {
-            ops.extend(texts.get(version).ok_or_else(lost)?.1.iter().cloned());
+            ops.extend(texts.get(version).ok_or_else(lost)?.ops.iter().cloned());
         }
         let mut before = self.past.changes.get(oldest).copied().flatten();
         if merge(&mut ops, before.is_some(), session.limits())? {
             before = None;
         }
-        let text = encode(&Change { field: FieldId(0), ops: ops.into_iter().collect() })?;
-        let less = texts[version].0 as i64 - text.len() as i64;
+        let Text { id, bytes, field, .. } = texts.get(version).ok_or_else(lost)?;
+        let text = encode(*id, &Change { field: *field, ops: ops.into_iter().collect() })?;
+        let less = i64::try_from(*bytes).unwrap_or(0) - i64::try_from(text.len()).unwrap_or(0);
         Ok((Merged { version: *version, text, before }, less))
     }
 
@@ -342,12 +344,21 @@ fn references<'p>(past: &'p Past, seq: i64, row: &'p PastRow) -> impl Iterator<I
     row.versions.iter().copied().chain(changes.filter_map(|version| past.changes[&version]))
 }
 
-/// Reads the operations of these versions, each with the size of its text.
+/// The text of a version.
+struct Text {
+    id: CheckpointId,
+    field: FieldId,
+    /// The size of the text.
+    bytes: usize,
+    ops: Vec<Op>,
+}
+
+/// Reads the texts of these versions.
 async fn texts(
     session: &Session,
     client: &Client,
     chains: &[Vec<Version>],
-) -> Result<HashMap<Version, (usize, Vec<Op>)>, Fault> {
+) -> Result<HashMap<Version, Text>, Fault> {
     if chains.is_empty() {
         return Ok(HashMap::new());
     }
@@ -359,7 +370,8 @@ async fn texts(
     let texts = parts.map(|part| {
         let change = part.change(session.limits())?;
         let place = (part.int(1)?, i32::from(change.field.0));
-        Ok((place, (part.text(0)?.len(), change.ops.into_iter().collect())))
+        let (id, bytes) = (CheckpointId(part.uuid(0)?), part.text(0)?.len());
+        Ok((place, Text { id, field: change.field, bytes, ops: change.ops.into_iter().collect() }))
     });
     texts.collect()
 }

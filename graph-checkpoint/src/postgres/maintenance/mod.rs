@@ -1,10 +1,11 @@
-//! Maintenance of a database: deletion of old checkpoints and of unreferenced data, and sizes.
+//! Maintenance of a database: deletion of old checkpoints and of unreferenced data, sizes, and checks.
 
 mod background;
 mod collect;
 mod cut;
 mod past;
 mod usage;
+mod verify;
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
@@ -12,6 +13,7 @@ use tokio_postgres::Client;
 
 pub(crate) use self::background::{Background, Pruning};
 use self::cut::Cut;
+pub(crate) use self::past::columns;
 use super::call::Call;
 use super::database::{Database, Repeat, begin_snapshot};
 use super::error::Fault;
@@ -19,6 +21,9 @@ use super::saver::PostgresSaver;
 use super::session::Session;
 use crate::maintenance::{Collected, Pruned, Retained, Retention};
 use crate::retention::Policy;
+
+/// The tables of a server with texts.
+const RECORDS: [&str; 5] = ["server_thread", "server_run", "server_assistant", "server_cron", "server_event"];
 
 impl PostgresSaver {
     /// Deletes the checkpoints that the retention does not keep, with their emitted events, their work, and the threads of

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use futures_util::TryStreamExt;
 use superstep_core::checkpoint::Source;
-use superstep_core::id::CheckpointId;
+use superstep_core::id::{CheckpointId, Fingerprint, RunId};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
@@ -15,8 +15,9 @@ use super::super::error::Fault;
 use super::super::export::thread_row;
 use super::super::import::Version;
 use super::super::parts::Part;
+use super::super::stored::Columns;
 use crate::error::corrupt;
-use crate::history::rows::{ThreadRow, source_code};
+use crate::history::rows::{ThreadRow, source_code, source_of};
 use crate::retention::{Planned, Standing};
 
 const THREADS: &str = "
@@ -25,10 +26,11 @@ SELECT 11 AS k, ARRAY[t.id, t.head] AS i, ARRAY[t.name, t.graph] AS b, NULL::tex
 const NAMED: &str = "SELECT DISTINCT n.checkpoint FROM @.named n";
 
 /// Manifests are read only if there are threads of subgraphs.
-const CHECKPOINTS: &str = "
+pub(super) const CHECKPOINTS: &str = "
 SELECT c.seq, c.parent, c.thread, c.root, c.source, c.step, c.id, c.versions, c.version_fields,
-    CASE WHEN $1 THEN c.manifest END
-FROM @.checkpoint c ORDER BY c.seq";
+    CASE WHEN $1 THEN c.manifest END, c.run, s.fingerprint, g.fingerprint
+FROM @.checkpoint c LEFT JOIN @.described_state s ON s.id = c.state LEFT JOIN @.described_graph g ON g.id = c.graph
+ORDER BY c.seq";
 
 const CHANGES: &str = "SELECT h.checkpoint, h.field, h.prev, h.prev_field FROM @.change h";
 
@@ -57,8 +59,39 @@ pub(super) struct Past {
     pub(super) cuts: i64,
 }
 
-fn get<'r, T: tokio_postgres::types::FromSql<'r>>(row: &'r Row, column: usize) -> Result<T, Fault> {
+pub(super) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
+    row: &'r Row,
+    column: usize,
+) -> Result<T, Fault> {
     row.try_get(column).map_err(|error| Fault::of(&error))
+}
+
+/// Reads the columns of a checkpoint: its run, step, source, state and graph.
+pub(crate) fn columns(
+    row: &Row,
+    id: CheckpointId,
+    [run, step, source, state, graph]: [usize; 5],
+) -> Result<Columns, Fault> {
+    let print = |at| {
+        let bytes: Option<&[u8]> = get(row, at)?;
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        let missing = || corrupt(format_args!("checkpoint {id}"), "its schema or its graph is missing");
+        Ok::<_, Fault>(Fingerprint::from_bytes(bytes.ok_or_else(missing)?))
+    };
+    let source = source_of(format_args!("checkpoint {id}"), get::<i16>(row, source)?.into())?;
+    let (state, graph) = (print(state)?, print(graph)?);
+    Ok(Columns { id, run: RunId(get(row, run)?), step: get(row, step)?, source, state, graph })
+}
+
+/// Reads the versions of a row of [`CHECKPOINTS`].
+pub(super) fn versions(row: &Row) -> Result<Vec<Version>, Fault> {
+    let numbers: Option<Vec<Option<i32>>> = get(row, 8)?;
+    let number = |place: i32| {
+        let at = usize::try_from(place).ok();
+        numbers.as_ref().zip(at).and_then(|(numbers, at)| *numbers.get(at)?).unwrap_or(place)
+    };
+    let versions = get::<Vec<Option<i64>>>(row, 7)?.into_iter().zip(0..);
+    Ok(versions.filter_map(|(seq, place)| Some((seq?, number(place)))).collect())
 }
 
 pub(super) async fn threads(database: &Database, client: &Client) -> Result<Vec<ThreadRow>, Fault> {
@@ -77,7 +110,7 @@ pub(super) async fn cuts(database: &Database, client: &Client) -> Result<i64, Fa
 }
 
 /// Calls `each` for every row as it arrives.
-async fn stream(
+pub(super) async fn stream(
     database: &Database,
     client: &Client,
     call: Call<'_>,
@@ -109,19 +142,17 @@ impl Past {
             let seq = get(row, 0)?;
             let (parent, thread, id) = (get(row, 1)?, get(row, 2)?, CheckpointId(get(row, 6)?));
             let is_pruned = get::<i16>(row, 4)? == source_code(Source::Pruned);
+            let place = format!("checkpoint {id}");
             let plan = match get::<Option<&str>>(row, 9)? {
-                Some(manifest) => Planned::parse(manifest, id, get(row, 5)?)
-                    .map_err(|error| corrupt(format_args!("checkpoint {id}"), error))?,
+                Some(text) => {
+                    let columns = columns(row, id, [10, 5, 4, 11, 12])?;
+                    Planned::parse(columns.check(text, &place)?, id, columns.step)
+                        .map_err(|error| corrupt(place, error))?
+                }
                 None => Planned::default(),
             };
             standing.insert(seq, Standing { id, parent, thread, is_pruned, plan });
-            let numbers: Option<Vec<Option<i32>>> = get(row, 8)?;
-            let number = |place: i32| {
-                let at = usize::try_from(place).ok();
-                numbers.as_ref().zip(at).and_then(|(numbers, at)| *numbers.get(at)?).unwrap_or(place)
-            };
-            let versions = get::<Vec<Option<i64>>>(row, 7)?.into_iter().zip(0..);
-            let versions = versions.filter_map(|(seq, place)| Some((seq?, number(place)))).collect();
+            let versions = versions(row)?;
             past.rows.insert(seq, PastRow { parent, thread, root: get(row, 3)?, is_pruned, versions });
             Ok(())
         })

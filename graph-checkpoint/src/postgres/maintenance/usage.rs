@@ -12,10 +12,10 @@ use super::super::error::Fault;
 use super::super::parts::Part;
 use super::super::reader::PostgresReader;
 use super::super::session::Session;
+use super::RECORDS;
 use super::past::threads;
 use crate::error::corrupt;
 use crate::maintenance::{FieldUsage, TableUsage, ThreadUsage, Usage};
-use crate::records;
 
 /// The bytes of the changes of each field, by thread and schema.
 const FIELDS: &str = "
@@ -23,7 +23,7 @@ SELECT 11 AS k, ARRAY[c.thread, c.state, h.field, sum(octet_length(h.text))]::bi
 FROM @.change h JOIN @.checkpoint c ON c.seq = h.checkpoint GROUP BY c.thread, c.state, h.field";
 
 const STATES: &str = "
-SELECT 8 AS k, ARRAY[s.id]::bigint[] AS i, NULL::bytea[] AS b, ARRAY[s.text] AS t FROM @.described_state s";
+SELECT 8 AS k, ARRAY[s.id]::bigint[] AS i, ARRAY[s.fingerprint] AS b, ARRAY[s.text] AS t FROM @.described_state s";
 
 /// The number of checkpoints of each thread, and the bytes of its other texts.
 const TEXTS: &str = "
@@ -85,8 +85,7 @@ async fn measure(session: &Session, client: &Client) -> Result<Usage, Fault> {
     }
     let mut schemas: HashMap<i64, Schema> = HashMap::new();
     for part in parts(Call::query(STATES)).await? {
-        let schema = serde_json::from_str(part.text(0)?).map_err(|error| corrupt("a schema", error))?;
-        schemas.insert(part.int(0)?, schema);
+        schemas.insert(part.int(0)?, part.schema()?.1);
     }
     let bytes = |part: &Part, at| part.optional_int(at).unwrap_or(0).unsigned_abs();
     let mut fields: BTreeMap<(i64, String), u64> = BTreeMap::new();
@@ -117,9 +116,9 @@ async fn measure(session: &Session, client: &Client) -> Result<Usage, Fault> {
         (shared, described) = (bytes(&part, 0), bytes(&part, 1) + bytes(&part, 2));
         (items, server) = (bytes(&part, 3), bytes(&part, 4));
     }
-    for table in records::TABLES {
+    for table in RECORDS {
         let sql = "SELECT 11 AS k, ARRAY[sum(octet_length(r.text))]::bigint[] AS i, NULL::bytea[] AS b, NULL::text[] AS t";
-        let rows = parts(Call::query(format!("{sql} FROM @.{} r", table.name))).await?;
+        let rows = parts(Call::query(format!("{sql} FROM @.{table} r"))).await?;
         server += rows.first().map_or(0, |part| bytes(part, 0));
     }
     let mut tables = Vec::new();

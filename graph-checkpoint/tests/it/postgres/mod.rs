@@ -4,6 +4,7 @@
 mod cluster;
 mod conformance;
 mod cuts;
+mod damage;
 mod errors;
 mod full;
 mod lost_answers;

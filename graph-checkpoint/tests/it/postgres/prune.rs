@@ -283,7 +283,7 @@ fn unfinished_work_that_no_reader_sees_is_collected() {
              INSERT INTO collected.emitted VALUES (99, 0, 'de'); \
              INSERT INTO collected.effect(thread, base, slot, text, attempt, starts, token) \
              SELECT id, head - 1, '', 'f', 1, 1, '' FROM collected.thread; \
-             INSERT INTO collected.change VALUES (98, 0, 1, NULL, NULL, 'ghij'); \
+             INSERT INTO collected.change VALUES (98, gen_random_uuid(), 0, 1, NULL, NULL, 'ghij'); \
              INSERT INTO collected.remaining_change VALUES (98, 0, 98)",
         )
         .await;
