@@ -2,14 +2,10 @@
 //! same documents, the verbs say the same of them, and the code of the example replays them. Where Postgres is not
 //! installed, the test says so and passes, unless `SUPERSTEP_NEEDS_POSTGRES` is set.
 
-#[path = "../../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
-#[expect(dead_code, reason = "other tests crash their servers")]
-mod cluster;
-
 use serde_json::Value;
 
-use self::cluster::Cluster;
 use super::Recorded;
+use crate::cluster::Cluster;
 
 impl Recorded {
     /// Runs a verb on its own file, or on another file or a database.

@@ -213,8 +213,7 @@ mod tests {
                 true
             });
             assert!(serde_json::from_str::<Notification>(&text).expect("a notification").heard(&hear));
-            let all = all.lock().expect("nothing panics").clone();
-            all
+            all.lock().expect("nothing panics").clone()
         };
         let threads = ["a\0b", "c", "ä"].map(|name| Signal::Thread(name.into()));
         assert_eq!(heard(gathered), [&[Signal::Queue], &threads[..]].concat());

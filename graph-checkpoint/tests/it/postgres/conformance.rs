@@ -110,7 +110,14 @@ const NOTICED: [(Defect, &str); 6] = [
         "commit.thread_names_are_any_text",
     ),
     // A column of type `jsonb` changes numbers, and drops members that come twice.
-    (("commit", "                _texts[_n]);", "_texts[_n]::jsonb::text);"), "values.floats_keep_every_bit"),
+    (
+        (
+            "commit",
+            "                _texts[_n]);",
+            "left(_texts[_n], 16) || substr(_texts[_n], 17)::jsonb::text);",
+        ),
+        "values.floats_keep_every_bit",
+    ),
     // The collation of a database is not the order of bytes.
     (
         (
