@@ -1,11 +1,12 @@
-//! A proxy between a saver and the server: it counts requests, loses answers, and ends connections at any byte.
+//! A proxy between a saver and the server: it counts requests, delays and loses answers, and ends connections at any byte.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -28,15 +29,22 @@ struct Counts {
     holds: AtomicBool,
     /// The numbers of bytes in each direction after which the connection ends, plus one; 0 if it does not.
     cuts: [AtomicUsize; 2],
+    delay: Duration,
 }
 
 impl Proxy {
     /// Forwards connections to the server with its socket in `server`.
     pub(crate) fn to(server: &Path) -> Self {
+        Self::with_delay(server, Duration::ZERO)
+    }
+
+    /// Forwards connections to the server with its socket in `server`, and each answer after `delay`, as a network with such
+    /// a round trip does.
+    pub(crate) fn with_delay(server: &Path, delay: Duration) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("a socket");
         let server = server.join(".s.PGSQL.5432");
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::new(Counts { delay, ..Counts::default() });
         let forwarded = Arc::clone(&counts);
         std::thread::spawn(move || {
             for client in listener.incoming() {
@@ -49,7 +57,7 @@ impl Proxy {
                 let (from, to) = (both(&server), both(&client));
                 let [requests, answers] = [Arc::clone(&forwarded), Arc::clone(&forwarded)];
                 std::thread::spawn(move || requests.forward_requests(client, server));
-                std::thread::spawn(move || answers.forward_answers(from, &to));
+                std::thread::spawn(move || answers.forward_answers(from, to));
             }
         });
         Self { folder, counts }
@@ -123,18 +131,27 @@ impl Counts {
         }
     }
 
-    fn forward_answers(&self, mut server: UnixStream, mut client: &UnixStream) {
+    fn forward_answers(&self, mut server: UnixStream, mut client: UnixStream) {
+        let (sender, answers) = mpsc::channel::<(Instant, Vec<u8>)>();
+        std::thread::spawn(move || {
+            for (due, answer) in answers {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                if client.write_all(&answer).is_err() {
+                    break;
+                }
+            }
+            let _closed = client.shutdown(Shutdown::Both);
+        });
         let mut bytes = [0; 8192];
         // The server answers after it has carried out the request.
         while let Ok(count @ 1..) = server.read(&mut bytes)
             && !self.loses.swap(false, Ordering::SeqCst)
         {
             let (sent, is_cut) = self.before_cut(Way::Answer, &bytes[..count]);
-            if client.write_all(sent).is_err() || is_cut {
+            if sender.send((Instant::now() + self.delay, sent.to_vec())).is_err() || is_cut {
                 break;
             }
         }
-        let _closed = client.shutdown(Shutdown::Both);
     }
 
     /// Returns the bytes to forward, and `true` if the connection ends after them.

@@ -1,0 +1,133 @@
+//! The processes: this program, started once more, and a load balancer before them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use superstep::checkpoint::PostgresSaver;
+use tokio::io::copy_bidirectional;
+use tokio::net::TcpStream;
+
+use crate::graphs::{AT_ONCE, count, fan, sleeper};
+
+/// The first argument of such a process.
+pub(crate) const WORD: &str = "--process";
+
+/// A running process. It is killed when it is dropped.
+pub(crate) struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts a server with this many workers.
+    pub(crate) fn server(url: &str, workers: usize) -> Self {
+        Self::start(&["serve", url, &workers.to_string()])
+    }
+
+    /// Starts a process that Restate calls, with at most this many calls of a superstep at the same time.
+    pub(crate) fn worker(
+        url: &str,
+        folder: &Path,
+        port: u16,
+        admin: &str,
+        uri: &str,
+        at_once: usize,
+    ) -> Self {
+        let folder = folder.to_str().expect("a path of letters");
+        Self::start(&["work", url, folder, &port.to_string(), admin, uri, &at_once.to_string()])
+    }
+
+    fn start(arguments: &[&str]) -> Self {
+        let program = std::env::current_exe().expect("a program has a path");
+        let mut command = Command::new(program);
+        let command = command.arg(WORD).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the process starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        output.read_line(&mut line).expect("it says that it is ready");
+        assert!(!line.is_empty(), "the process has ended: {arguments:?}");
+        Self { child }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.child.kill().and_then(|()| self.child.wait()).expect("it is a child");
+    }
+}
+
+/// Runs a process.
+pub(crate) fn run(arguments: &[String]) {
+    let arguments = arguments.to_vec();
+    block_on(async move {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match words[..] {
+            ["serve", url, workers] => {
+                let graph = sleeper().checkpointer(PostgresSaver::open(url).await.expect("it opens"));
+                let server = superstep::serve(&[&graph]).workers(workers.parse().expect("a number"));
+                let listening = server.listen("127.0.0.1:0").await.expect("a free port");
+                println!("{}", listening.address());
+                let stop = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+                listening.until(async move { drop(stop.await) }).await;
+            }
+            ["work", url, folder, port, admin, uri, at_once] => {
+                let saver =
+                    PostgresSaver::options().connections(AT_ONCE * 2).open(url).await.expect("it opens");
+                let fan =
+                    fan(folder.as_ref(), at_once.parse().expect("a number")).checkpointer(saver.clone());
+                let count = count(folder.as_ref()).checkpointer(saver);
+                let arguments = ["--port", port, "--register", admin, "--uri", uri];
+                superstep::restate(&[&count, &fan]).run(arguments).await;
+            }
+            _ => panic!("no such process: {words:?}"),
+        }
+    });
+}
+
+/// Leads the connections of a port to processes in turn, and past those that do not listen. Returns its address.
+pub(crate) async fn balance(to: Vec<u16>) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        for turn in 0.. {
+            let Ok((mut from, _)) = listener.accept().await else { continue };
+            let mut ports = to.clone();
+            ports.rotate_left(turn % to.len());
+            tokio::spawn(async move {
+                for port in ports {
+                    if let Ok(mut to) = TcpStream::connect(("127.0.0.1", port)).await {
+                        let _ = (from.set_nodelay(true), to.set_nodelay(true));
+                        return drop(copy_bidirectional(&mut from, &mut to).await);
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Returns ports on which nothing listens.
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
+    // All are open at once, so they differ.
+    let free: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    free.iter().map(|port| port.local_addr().expect("it is bound").port()).collect()
+}
+
+/// Runs a future on a runtime with two threads.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    // The balancer and the connections of a saver outlive the workload.
+    let runtime = Box::leak(Box::new(runtime.expect("a runtime starts")));
+    runtime.block_on(work)
+}
+
+/// Returns a time in milliseconds.
+pub(crate) fn ms_since(begun: Instant) -> f64 {
+    begun.elapsed().as_secs_f64() * 1e3
+}
