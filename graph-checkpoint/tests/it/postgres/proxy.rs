@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
@@ -17,6 +17,8 @@ pub(crate) struct Proxy {
 struct Counts {
     waits: AtomicU64,
     loses: AtomicBool,
+    /// A part of the statement whose answer is lost.
+    loses_of: Mutex<Option<&'static str>>,
     holds: AtomicBool,
 }
 
@@ -61,6 +63,11 @@ impl Proxy {
         self.counts.loses.store(true, Ordering::SeqCst);
     }
 
+    /// Ends the connection of the next statement with this text when the server answers it.
+    pub(crate) fn lose_the_answer_of(&self, text: &'static str) {
+        *self.counts.loses_of.lock().expect("no thread panics with it") = Some(text);
+    }
+
     /// Lets new connections wait, or go on.
     pub(crate) fn hold_new_connections(&self, holds: bool) {
         self.counts.holds.store(holds, Ordering::SeqCst);
@@ -68,7 +75,8 @@ impl Proxy {
 
     /// Returns `true` if an answer is still to be lost.
     pub(crate) fn is_losing(&self) -> bool {
-        self.counts.loses.load(Ordering::SeqCst)
+        let of = self.counts.loses_of.lock().expect("no thread panics with it");
+        self.counts.loses.load(Ordering::SeqCst) || of.is_some()
     }
 }
 
@@ -86,6 +94,13 @@ impl Counts {
             }
             let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
             client.read_exact(&mut body).expect("a whole message");
+            let mut of = self.loses_of.lock().expect("no thread panics with it");
+            let is_text = |text: &&str| body.windows(text.len()).any(|part| part == text.as_bytes());
+            if is_begun && kind[0] == b'P' && of.as_ref().is_some_and(is_text) {
+                *of = None;
+                self.loses.store(true, Ordering::SeqCst);
+            }
+            drop(of);
             if matches!(kind[0], b'S' | b'Q') {
                 self.waits.fetch_add(1, Ordering::SeqCst);
             }
