@@ -10,7 +10,13 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod client;
+#[cfg(feature = "postgres")]
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
 mod crowd;
+#[cfg(feature = "postgres")]
+mod database;
 mod reference;
 #[path = "../workloads/report.rs"]
 mod report;
@@ -36,6 +42,14 @@ const WORKLOADS: &[Workload] = &[
     ("S8", stored::search),
     ("S9", crowd::hostile),
     ("S10", stored::start),
+    #[cfg(feature = "postgres")]
+    ("S11", database::begin),
+    #[cfg(feature = "postgres")]
+    ("S12", database::chunk),
+    #[cfg(feature = "postgres")]
+    ("S13", database::writers),
+    #[cfg(feature = "postgres")]
+    ("S14", database::idle),
 ];
 
 fn main() {

@@ -63,7 +63,7 @@ pub(crate) fn now_us() -> u64 {
 }
 
 /// A graph whose node emits the time, often.
-fn chunks() -> Graph<Counter> {
+pub(crate) fn chunks() -> Graph<Counter> {
     let mut g = StateGraph::<Counter>::new("chunks");
     let emit = g.node("emit", async |emit: Emit| {
         let mut tick = tokio::time::interval(BETWEEN);

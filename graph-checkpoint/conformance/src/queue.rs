@@ -286,9 +286,9 @@ async fn lost_attempts_count_until_there_is_progress(b: &Bench<'_>) -> Verdict {
     let second = again(LATER).await?;
     equal("after the first attempt", (second.attempt, second.lost), (2, 1))?;
     let third = again(LATER + 1).await?;
-    equal("after one that has not begun", (&*third.id, third.attempt, third.lost), ("2", 2, 1))?;
-    let third = again(LATER + 1).await?;
-    equal("after another one", (&*third.id, third.attempt, third.lost), ("1", 3, 1))?;
+    equal("after one that has not begun", (&*third.id, third.attempt, third.lost), ("1", 3, 1))?;
+    let fresh = again(LATER + 1).await?;
+    equal("the other run", (&*fresh.id, fresh.attempt, fresh.lost), ("2", 2, 1))?;
     let heartbeats = [
         Heartbeat { run: "1".into(), attempt: 3, lost: life::begun(&third) },
         Heartbeat { run: "none".into(), attempt: 1, lost: None },

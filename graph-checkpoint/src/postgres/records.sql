@@ -98,6 +98,13 @@ CREATE TABLE @.server_expiring (
 CREATE UNIQUE INDEX server_expiring_run ON @.server_expiring (thread, sha256(run));
 CREATE INDEX server_expiring_at ON @.server_expiring (at);
 
+-- The requests that `decide` has carried out, with the times by the clock of the server, for as long as one may be sent again.
+CREATE TABLE @.server_request (
+    id uuid PRIMARY KEY,
+    at timestamptz NOT NULL
+);
+CREATE INDEX server_request_at ON @.server_request (at);
+
 -- Replaces the hashes of a thread.
 CREATE FUNCTION @.put_tags(_thread bigint, _tags bytea[]) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -155,18 +162,22 @@ RETURNS void LANGUAGE sql AS $$
 $$;
 
 -- Stores a decision about a thread and its runs, if their rows are still those that were read: a row has the `xmin` of
--- the transaction that wrote it. Other transactions see that the thread has changed, if one of its runs begins or ends.
+-- the transaction that wrote it. Other transactions see that the thread has changed, if one of its runs begins or ends. A request
+-- that is sent again was carried out before, if it is known.
 CREATE FUNCTION @.decide(_thread bigint, _thread_seen text, _runs bigint[], _runs_seen text[], _graph bytea,
     _status text, _resting text, _updated bigint, _state_updated bigint, _expires bigint, _text text, _tags bytea[],
     _deleted bigint[], _ids bigint[], _names bytea[], _graphs bytea[], _statuses text[], _not_before bigint[],
     _until bigint[], _attempts bigint[], _lost bigint[], _runs_updated bigint[], _owners bytea[], _cancels text[],
     _errors text[], _next_calls bigint[], _calls bigint[], _texts text[], _seqs bigint[], _event_runs bytea[],
-    _ats bigint[], _event_texts text[]) RETURNS boolean
+    _ats bigint[], _event_texts text[], _request uuid) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     _held bigint;
 BEGIN
     PERFORM 1 FROM @.server_thread t WHERE t.id = _thread FOR NO KEY UPDATE;
+    IF EXISTS (SELECT 1 FROM @.server_request q WHERE q.id = _request) THEN
+        RETURN true;
+    END IF;
     PERFORM 1 FROM @.server_run r WHERE r.id = ANY(_runs) ORDER BY r.id FOR NO KEY UPDATE;
     SELECT count(*) INTO _held FROM unnest(_runs, _runs_seen) AS s(id, seen)
     JOIN @.server_run r ON r.id = s.id AND r.xmin::text = s.seen;
@@ -201,6 +212,7 @@ BEGIN
             calls, text)
     WHERE n.id IS NULL;
     PERFORM @.put_events(array_fill(_thread, ARRAY[cardinality(_seqs)]), _seqs, _event_runs, _ats, _event_texts);
+    INSERT INTO @.server_request(id, at) VALUES (_request, clock_timestamp());
     RETURN true;
 END $$;
 
@@ -445,12 +457,13 @@ BEGIN
     RETURN true;
 END $$;
 
--- Deletes expired events; returns threads that have expired.
+-- Deletes expired events and requests; returns threads that have expired.
 CREATE FUNCTION @.sweep_records(_now bigint, _limit bigint) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 BEGIN
     WITH due AS (DELETE FROM @.server_expiring x WHERE x.at <= _now RETURNING x.thread, x.run)
     DELETE FROM @.server_event e USING due d WHERE e.thread = d.thread AND e.run = d.run;
+    DELETE FROM @.server_request q WHERE q.at < clock_timestamp() - interval '1 hour';
     RETURN QUERY SELECT t.text FROM @.server_thread t
         WHERE t.expires <= _now AND t.status <> 'busy' AND NOT EXISTS (
             SELECT 1 FROM @.server_run r WHERE r.thread = t.id AND r.next_call IS NOT NULL

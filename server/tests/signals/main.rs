@@ -1,7 +1,6 @@
 //! Servers on one Postgres database wake each other, with few statements and without `NOTIFY` in a transaction that stores
 //! something.
 #![cfg(target_os = "linux")]
-#![expect(clippy::print_stderr, reason = "the tests print what they measure")]
 
 // The derives name the facade, which depends on this package.
 extern crate superstep_core as superstep;

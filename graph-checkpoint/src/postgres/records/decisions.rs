@@ -8,6 +8,7 @@ use superstep_core::records::{CancelAction, EventRow, RunRow, ThreadChange, Thre
 use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use uuid::Uuid;
 
 use super::super::call::Call;
 use super::super::database::Repeat;
@@ -144,7 +145,7 @@ impl Changes {
         let call = call.int(row.expiry.map(|expiry| stored(expiry.at_ms))).text(text);
         let tags = self.has_other_metadata.then(|| tags(&row.metadata));
         let call = call.argument(tags, Type::BYTEA_ARRAY).ints(self.deleted.iter().copied());
-        Ok(self.runs(call, limits)?.events(&self.events))
+        Ok(self.runs(call, limits)?.events(&self.events).uuid(Some(Uuid::new_v4())))
     }
 
     /// Adds the columns of the runs that are stored.
@@ -193,7 +194,7 @@ impl PostgresRecords {
             let Some(changes) = changes else { return Ok((answer, None)) };
             let written = {
                 let call = changes.call(self.limits)?;
-                self.database.call(&call, Repeat::IfNothingWasStored).await.map_err(Fault::plain)?
+                self.database.call(&call, Repeat::Always).await.map_err(Fault::plain)?
             };
             if scalar(&written)? {
                 return Ok((answer, Some(changes)));

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json as document};
+
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{
     Acquired, At, CheckpointName, Checkpointer, CheckpointerExt, Claim, Committed, LeaseRequest, Naming,
     StoreError,
 };
+use superstep_core::records::life::{Admitted, Ending};
+use superstep_core::records::{CancelAction, RunClaim, RunRow, RunStatus, ThreadRow, ThreadStatus};
 use superstep_core::store::{Namespace, Put, StoreBackend};
 
 use super::cluster::Cluster;
@@ -107,6 +112,55 @@ fn a_request_is_carried_out_once() {
     });
 }
 
+/// A run is admitted and ends once, and its end is told to its worker.
+#[test]
+fn a_run_is_created_and_ends_once() {
+    let Some(cluster) = Cluster::shared() else { return };
+    run(async {
+        let (saver, proxy) = open(&cluster, "lost_runs").await;
+        let rows = saver.records().expect("it has rows");
+        let lose = || {
+            assert!(!proxy.is_losing(), "the answer was lost");
+            proxy.lose_the_answer_of(".decide(");
+        };
+        let of = thread("t");
+        let held: ThreadRow = row(document!({
+            "id": "t", "graph": null, "metadata": {}, "status": "idle", "config": {}, "error": null, "created_ms": 1,
+            "updated_ms": 1, "state_updated_ms": 1, "expiry": null,
+        }));
+        rows.insert_thread(held).await.expect("it is stored");
+        let new = |id: &str| -> RunRow {
+            row(document!({
+                "id": id, "thread": "t", "assistant": "a", "graph": "g", "status": "pending", "kwargs": {},
+                "metadata": {}, "multitask": "interrupt", "created_ms": 1, "updated_ms": 1, "not_before_ms": 0,
+                "owner": null, "until_ms": 0, "attempt": 0, "lost": 0, "cancel": null, "error": null,
+            }))
+        };
+        let stored = |ended: &[&str]| Admitted::Stored {
+            ended: ended.iter().map(|id| ((*id).to_owned(), CancelAction::Interrupt)).collect(),
+            asked: Vec::new(),
+        };
+        lose();
+        assert_eq!(rows.create_run(new("1")).await.expect("it is stored"), stored(&[]));
+        // The same run is another request.
+        assert_eq!(rows.create_run(new("1")).await.expect("it is read"), Admitted::Exists);
+        lose();
+        assert_eq!(rows.create_run(new("2")).await.expect("it is stored"), stored(&["1"]));
+        let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], until_ms: 9 };
+        let held = rows.claim_run(&claim, 2).await.expect("it is claimed").expect("it waits");
+        let event = row(document!({ "thread": "t", "seq": 1, "run": "2", "at_ms": 3, "text": {} }));
+        let ending = Ending::Ended { status: RunStatus::Success, thread: ThreadStatus::Idle, error: None };
+        lose();
+        let ended = rows.finish_run("2", held.attempt, ending.clone(), Some(event), 4).await;
+        assert!(ended.expect("it is stored"), "the end is this worker's");
+        let again = rows.finish_run("2", held.attempt, ending, None, 5).await.expect("it is read");
+        assert!(!again, "the same end is another request");
+        assert_eq!(rows.run("2").await.expect("it is read").map(|run| run.updated_ms), Some(4));
+        assert_eq!(rows.events(&of, None, None, 9).await.expect("they are read").len(), 1);
+        assert!(!proxy.is_losing());
+    });
+}
+
 /// The answer to a question counts, even if another run has used it when the request is sent again.
 #[test]
 fn an_answer_counts_after_its_head_has_moved() {
@@ -163,4 +217,8 @@ fn other_requests_say_that_it_is_unknown() {
         let expired = saver.expire(&GRAPH.into(), None, 1).await;
         assert_eq!(expired.expect_err("its answer was lost").to_string(), unknown);
     });
+}
+
+fn row<T: DeserializeOwned>(document: Value) -> T {
+    serde_json::from_value(document).expect("a row")
 }

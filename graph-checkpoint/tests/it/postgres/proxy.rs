@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -26,6 +26,8 @@ pub(crate) enum Way {
 struct Counts {
     waits: AtomicU64,
     loses: AtomicBool,
+    /// A part of the statement whose answer is lost.
+    loses_of: Mutex<Option<&'static str>>,
     holds: AtomicBool,
     /// The numbers of bytes in each direction after which the connection ends, plus one; 0 if it does not.
     cuts: [AtomicUsize; 2],
@@ -89,6 +91,11 @@ impl Proxy {
         self.counts.cuts[way as usize].swap(0, Ordering::SeqCst) == 0
     }
 
+    /// Ends the connection of the next statement with this text when the server answers it.
+    pub(crate) fn lose_the_answer_of(&self, text: &'static str) {
+        *self.counts.loses_of.lock().expect("no thread panics with it") = Some(text);
+    }
+
     /// Lets new connections wait, or go on.
     pub(crate) fn hold_new_connections(&self, holds: bool) {
         self.counts.holds.store(holds, Ordering::SeqCst);
@@ -96,7 +103,8 @@ impl Proxy {
 
     /// Returns `true` if an answer is still to be lost.
     pub(crate) fn is_losing(&self) -> bool {
-        self.counts.loses.load(Ordering::SeqCst)
+        let of = self.counts.loses_of.lock().expect("no thread panics with it");
+        self.counts.loses.load(Ordering::SeqCst) || of.is_some()
     }
 }
 
@@ -114,6 +122,13 @@ impl Counts {
             }
             let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
             client.read_exact(&mut body).expect("a whole message");
+            let mut of = self.loses_of.lock().expect("no thread panics with it");
+            let is_text = |text: &&str| body.windows(text.len()).any(|part| part == text.as_bytes());
+            if is_begun && kind[0] == b'P' && of.as_ref().is_some_and(is_text) {
+                *of = None;
+                self.loses.store(true, Ordering::SeqCst);
+            }
+            drop(of);
             if matches!(kind[0], b'S' | b'Q') {
                 self.waits.fetch_add(1, Ordering::SeqCst);
             }
