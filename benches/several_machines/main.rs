@@ -10,6 +10,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../../graph-restate/tests/it/client.rs"]
+#[expect(dead_code, reason = "tests of the endpoint use more of it")]
 mod client;
 #[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
 #[expect(dead_code, reason = "tests of the saver use more of it")]

@@ -9,9 +9,9 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::cluster::Cluster;
-use crate::graphs::{POSTGRES, count, fan, free_ports, history, lines, open, paid_once_each, until};
+use crate::graphs::{POSTGRES, count, fan, history, lines, open, paid_once_each, until};
 use crate::here::Here;
-use crate::server::Server;
+use crate::server::{Server, free_ports};
 use crate::worker::Worker;
 
 #[tokio::test(flavor = "multi_thread")]

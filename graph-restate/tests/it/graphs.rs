@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,14 +220,6 @@ pub(crate) fn paid_once_each(folder: &Path, to: u32) {
 /// Lets the node of [`count`] go on that waits at this number.
 pub(crate) fn open(folder: &Path, count: u32) {
     File::create(folder.join(format!("open-{count}"))).expect("a file");
-}
-
-/// Returns ports on which nothing listens.
-pub(crate) fn free_ports(count: usize) -> Vec<u16> {
-    // All are open at once, so they differ.
-    let open = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    let open: Vec<TcpListener> = open.collect();
-    open.iter().map(|port| port.local_addr().expect("it is bound").port()).collect()
 }
 
 /// Waits until a condition holds that another process makes true.

@@ -17,8 +17,8 @@ use crate::client::post_once;
 use crate::cluster::Cluster;
 use crate::dice::{Dice, number};
 use crate::failures::balance;
-use crate::graphs::{POSTGRES, free_ports, history, lines, pays};
-use crate::server::Server;
+use crate::graphs::{POSTGRES, history, lines, pays};
+use crate::server::{Server, free_ports};
 use crate::worker::Worker;
 
 /// The number of processes that are killed, unless `SUPERSTEP_KILLS` says otherwise.

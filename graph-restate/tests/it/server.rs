@@ -1,5 +1,6 @@
 //! Servers of Restate for one test, each in a temporary folder, on free ports of this machine.
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{get, post};
-use crate::graphs::free_ports;
 
 /// A running server. It is ended when it is dropped.
 pub(crate) struct Server {
@@ -140,6 +140,14 @@ impl Drop for Server {
         let process = self.process.get_mut().expect("no test panics with it");
         process.kill().and_then(|()| process.wait()).expect("it is a child");
     }
+}
+
+/// Returns ports on which nothing listens.
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
+    // All are open at once, so they differ.
+    let open = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let open: Vec<TcpListener> = open.collect();
+    open.iter().map(|port| port.local_addr().expect("it is bound").port()).collect()
 }
 
 /// Returns the program, which npm installs beside the other outputs of the build.

@@ -6,9 +6,9 @@ use superstep::run::Graph;
 use superstep_restate::{EndpointError, RegisterError, restate};
 
 use crate::client::post;
-use crate::graphs::{Article, free_ports};
+use crate::graphs::Article;
 use crate::here::Here;
-use crate::server::Server;
+use crate::server::{Server, free_ports};
 
 fn graph(name: &str) -> Graph<Article> {
     let mut g = StateGraph::<Article>::new(name);
