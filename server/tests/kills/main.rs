@@ -1,5 +1,5 @@
 //! Servers on one file or one Postgres database, killed at random moments under the load of clients: every accepted run ends once, in a status
-//! on which all readers agree, and no recorded effect runs again.
+//! on which all readers agree, and no recorded effect runs again. Servers that wake each other are in [`signals`].
 //!
 //! The servers are this test's own program, started again: see [`server`]. `SUPERSTEP_KILLS=1000` sets the number of
 //! kills, `SUPERSTEP_KILLS_SEED` another seed.
@@ -20,7 +20,9 @@ mod load;
 mod mutant;
 mod paused;
 mod place;
+mod recording;
 mod server;
+mod signals;
 mod stopping;
 
 use std::path::Path;

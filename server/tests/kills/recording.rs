@@ -4,15 +4,13 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 
 use tempfile::TempDir;
 
-/// A statement, with the number of its connection and the time at which it passed.
+/// A statement, with the number of its connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) connection: usize,
-    pub(crate) at: Instant,
     pub(crate) sql: String,
 }
 
@@ -109,7 +107,7 @@ fn forward(
             _ => None,
         };
         if let Some(sql) = sql {
-            recorded.statements().push(Statement { connection, at: Instant::now(), sql });
+            recorded.statements().push(Statement { connection, sql });
         }
         let kind: &[u8] = if is_begun { &kind } else { &[] };
         server.write_all(&[kind, &length, &body].concat())?;
