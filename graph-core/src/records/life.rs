@@ -155,7 +155,7 @@ pub fn next<'r>(active: &[&'r RunRow], now_ms: u64) -> Option<&'r RunRow> {
 
 /// Returns the row of a claimed run. The number of the attempt is the fence of the worker's writes.
 ///
-/// A later attempt that was lost counts only if its worker has [begun](begun) it: many runs are claimed together, and a
+/// A later attempt that was lost counts only if its worker has [begun] it: many runs are claimed together, and a
 /// process that dies before it has begun one does not die of it. The first attempt counts without that, which saves a write.
 #[must_use]
 pub fn claim(run: RunRow, claim: &RunClaim, now_ms: u64) -> RunRow {
@@ -241,7 +241,7 @@ pub enum Ending {
     },
     /// The worker stops and gives the run back: it is pending again, and the attempt does not count as lost.
     GivenBack,
-    /// The worker has not [begun](begun) the attempt, because another program has the thread: the run is pending again.
+    /// The worker has not [begun] the attempt, because another program has the thread: the run is pending again.
     Postponed,
 }
 
