@@ -171,14 +171,20 @@ fn esc_stops_a_command_and_its_call_is_answered() {
     assert_eq!(desk.rows()[0]["status"], "done");
 }
 
-#[test]
-fn ctrl_c_twice_leaves_a_run_that_can_be_resumed() {
-    let mut desk = Desk::new();
-    let model = Model::of(&mut desk);
-    let terminal = Terminal::start(&desk, 80, &["Tell a story."]);
+/// Starts a turn whose answer has begun.
+fn begun_story(desk: &mut Desk) -> (Model, Terminal) {
+    let model = Model::of(desk);
+    let terminal = Terminal::start(desk, 80, &["Tell a story."]);
     model.asked();
     model.says("Once.\n\nUpon");
     terminal.until("Once.");
+    (model, terminal)
+}
+
+#[test]
+fn ctrl_c_twice_leaves_a_run_that_can_be_resumed() {
+    let mut desk = Desk::new();
+    let (model, terminal) = begun_story(&mut desk);
     terminal.press(CTRL_C);
     terminal.press(CTRL_C);
     assert_eq!(terminal.end(), 130);
@@ -189,11 +195,7 @@ fn ctrl_c_twice_leaves_a_run_that_can_be_resumed() {
 #[test]
 fn ctrl_c_leaves_if_the_turn_ended_with_the_one_before() {
     let mut desk = Desk::new();
-    let model = Model::of(&mut desk);
-    let terminal = Terminal::start(&desk, 80, &["Tell a story."]);
-    model.asked();
-    model.says("Once.\n\nUpon");
-    terminal.until("Once.");
+    let (_model, terminal) = begun_story(&mut desk);
     terminal.press(CTRL_C);
     terminal.until("Stopped.");
     terminal.press(CTRL_C);

@@ -91,9 +91,7 @@ impl Cut {
             self.past.last = last + 1;
             self.doomed.retain(|seq| !gone.contains(seq));
             passing.extend(left.keys());
-            pruned.checkpoints += told.checkpoints;
-            pruned.threads += told.threads;
-            pruned.bytes += told.bytes;
+            pruned.add(told);
             for seq in gone {
                 self.past.rows.remove(&seq);
                 if left.contains_key(&seq) {

@@ -41,6 +41,14 @@ pub struct Pruned {
     pub bytes: i64,
 }
 
+impl Pruned {
+    pub(crate) fn add(&mut self, more: Self) {
+        self.checkpoints += more.checkpoints;
+        self.threads += more.threads;
+        self.bytes += more.bytes;
+    }
+}
+
 /// Returns the amounts that [`prune`] would delete, and [`collect`](super::collect()) after it. Both run on a temporary
 /// copy of the file at `path`, which is deleted afterwards.
 ///

@@ -124,9 +124,7 @@ impl Session {
             while !cut.is_done() {
                 match cut.carry_on(self).await {
                     Ok(Some(told)) => {
-                        pruned.checkpoints += told.checkpoints;
-                        pruned.threads += told.threads;
-                        pruned.bytes += told.bytes;
+                        pruned.add(told);
                         attempts = database.attempts();
                     }
                     // Another program has begun to use a checkpoint that was to be deleted, or has pruned.
@@ -162,9 +160,7 @@ impl Session {
             let mut cut = Cut::plan(self, transaction.client(), policy).await?;
             while !cut.is_done() {
                 let told = cut.cut(self, transaction.client()).await?;
-                pruned.checkpoints += told.checkpoints;
-                pruned.threads += told.threads;
-                pruned.bytes += told.bytes;
+                pruned.add(told);
             }
         }
         let collected = collect::collect(self.database(), transaction.client()).await?;

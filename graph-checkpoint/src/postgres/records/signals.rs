@@ -98,7 +98,7 @@ impl Signals {
     /// Tells other processes of a change, if this one listens to theirs.
     pub(super) fn tell(&self, change: Change) {
         if let Some(sender) = self.0.get() {
-            // The task ends with the process, or when nobody listens any more.
+            // The task ends with the process, or when no signals are wanted any more.
             drop(sender.send(change));
         }
     }

@@ -130,16 +130,7 @@ impl Cluster {
         server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
         let mut server =
             server.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the server starts");
-        let mut log = BufReader::new(server.stderr.take().expect("it is piped")).lines();
-        let mut before = Vec::new();
-        loop {
-            let line = log.next().unwrap_or_else(|| panic!("the server ended: {before:#?}")).expect("a text");
-            if line.contains("ready to accept") {
-                break;
-            }
-            before.push(line);
-        }
-        std::thread::spawn(move || log.for_each(drop));
+        until_says(&mut server, "ready to accept");
         server
     }
 
@@ -214,6 +205,20 @@ impl Drop for Cluster {
             self.end(&mut server);
         }
     }
+}
+
+/// Waits until a process has said this on its standard error.
+pub(crate) fn until_says(process: &mut Child, text: &str) {
+    let mut log = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+    let mut before = Vec::new();
+    loop {
+        let line = log.next().unwrap_or_else(|| panic!("the process ended: {before:#?}")).expect("a text");
+        if line.contains(text) {
+            break;
+        }
+        before.push(line);
+    }
+    std::thread::spawn(move || log.for_each(drop));
 }
 
 /// Returns a port of the loopback interface that was free.

@@ -11,7 +11,7 @@ use superstep_core::checkpoint::{
 use superstep_core::store::{AccessError, Namespace, Put, StoreBackend};
 
 use super::cluster::Cluster;
-use super::{execute, run};
+use super::run;
 use crate::material::*;
 
 const COLUMNS: [(&str, &str); 12] = [
@@ -83,10 +83,9 @@ fn a_changed_byte_of_a_text_is_an_error_that_names_its_place() {
         assert_eq!((counts.effects, counts.emitted, counts.schemas, counts.items), (1, 1, 1, 1));
         for (table, column) in COLUMNS {
             let rows = format!("SELECT ctid FROM bytes.{table} WHERE {column} IS NOT NULL ORDER BY ctid");
-            let count: usize =
-                execute(&cluster, &format!("SELECT count(*) FROM ({rows}) r")).await.parse().unwrap();
+            let count: usize = cluster.execute(&format!("SELECT count(*) FROM ({rows}) r")).parse().unwrap();
             assert!(count > 0, "{table}.{column}");
-            execute(&cluster, &format!("CREATE TABLE bytes.backup AS SELECT * FROM bytes.{table}")).await;
+            cluster.execute(&format!("CREATE TABLE bytes.backup AS SELECT * FROM bytes.{table}"));
             // A byte of the checksum, and bytes of the text.
             for (row, at) in
                 (0..count).flat_map(|row| ["1", "17", "18", "length(x) - 3", "length(x)"].map(|at| (row, at)))
@@ -97,7 +96,7 @@ fn a_changed_byte_of_a_text_is_an_error_that_names_its_place() {
                      CASE substr({column}, {at}, 1) WHEN '1' THEN '2' ELSE '1' END FROM {at}) \
                      WHERE ctid = ({rows} OFFSET {row} LIMIT 1)"
                 );
-                execute(&cluster, &sql).await;
+                cluster.execute(&sql);
                 let place = format!("{table}.{column} row {row} at {at}");
                 let findings = reader.verify().unwrap().findings;
                 let found = findings.iter().find(|found| found.table == table).expect(&place);
@@ -119,9 +118,9 @@ fn a_changed_byte_of_a_text_is_an_error_that_names_its_place() {
                 let back = format!(
                     "DELETE FROM bytes.{table}; INSERT INTO bytes.{table} OVERRIDING SYSTEM VALUE SELECT * FROM bytes.backup"
                 );
-                execute(&cluster, &back).await;
+                cluster.execute(&back);
             }
-            execute(&cluster, "DROP TABLE bytes.backup").await;
+            cluster.execute("DROP TABLE bytes.backup");
         }
         assert_eq!(read(&reader, &ids).unwrap(), before);
         assert_eq!(reader.verify().unwrap().findings, []);
@@ -169,7 +168,7 @@ fn verify_finds_rows_that_are_missing_or_misplaced() {
             let copies =
                 tables.map(|table| format!("CREATE TABLE @.copy_{table} AS SELECT * FROM @.{table};"));
             let statements = format!("{}{sql}", copies.concat()).replace('@', "missing_rows");
-            execute(&cluster, &statements).await;
+            cluster.execute(&statements);
             let findings = reader.verify().unwrap().findings;
             let is_found =
                 findings.iter().any(|found| found.table == table && found.problem.contains(problem));
@@ -180,7 +179,7 @@ fn verify_finds_rows_that_are_missing_or_misplaced() {
                      DROP TABLE @.copy_{table};"
                 )
             });
-            execute(&cluster, &back.concat().replace('@', "missing_rows")).await;
+            cluster.execute(&back.concat().replace('@', "missing_rows"));
         }
         assert!(read(&reader, &ids).is_ok());
     });

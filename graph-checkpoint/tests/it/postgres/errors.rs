@@ -9,7 +9,7 @@ use superstep_core::store::{Namespace, Put, Search, Store, StoreBackend};
 use tokio_postgres::{Client, NoTls};
 
 use super::cluster::{Cluster, Settings, free_port};
-use super::{execute, run};
+use super::run;
 use crate::material::{commit_of, graph, set, step, thread};
 
 fn options() -> PostgresOptions {
@@ -55,13 +55,11 @@ fn an_address_or_a_user_is_wrong() {
     let settings = Settings { port: Some(free_port()), access: Some(access), certificate: None };
     let Some(cluster) = Cluster::with(settings) else { return };
     run(async {
-        execute(
-            &cluster,
+        cluster.execute(
             "CREATE ROLE secret LOGIN PASSWORD 'right'; CREATE ROLE limited LOGIN CONNECTION LIMIT 1; \
              GRANT CREATE ON DATABASE postgres TO limited; CREATE ROLE strict LOGIN; \
              ALTER ROLE strict SET default_transaction_isolation TO 'serializable'",
-        )
-        .await;
+        );
         let url = cluster.url("superstep");
         refused(
             options(),
@@ -139,18 +137,18 @@ fn a_schema_is_not_that_of_this_program() {
             "the schema none does not exist or has no checkpoints: open it once without `no_migrate`",
         )
         .await;
-        execute(&cluster, "CREATE SCHEMA theirs; CREATE TABLE theirs.thread(id integer)").await;
+        cluster.execute("CREATE SCHEMA theirs; CREATE TABLE theirs.thread(id integer)");
         let theirs = "the schema theirs contains tables of another program: choose another schema";
         refused(options().schema("theirs"), &url, theirs).await;
         let saver = options().schema("other_format").open(&url).await.expect("it is created");
-        execute(&cluster, "UPDATE other_format.format SET version = 7").await;
+        cluster.execute("UPDATE other_format.format SET version = 7");
         refused(
             options().schema("other_format"),
             &url,
             "the schema other_format has format 7; this program supports up to 1: update the program",
         )
         .await;
-        execute(&cluster, "UPDATE other_format.format SET version = 0").await;
+        cluster.execute("UPDATE other_format.format SET version = 0");
         refused(
             options().schema("other_format"),
             &url,
@@ -165,7 +163,7 @@ fn a_schema_is_not_that_of_this_program() {
 fn a_user_lacks_a_right() {
     let Some(cluster) = Cluster::shared() else { return };
     run(async {
-        execute(&cluster, "CREATE ROLE poor LOGIN").await;
+        cluster.execute("CREATE ROLE poor LOGIN");
         let remedy = "grant it, or open the saver as the owner of the schema";
         let no_create = "the user of the database lacks a right: permission denied for database postgres";
         refused(options().schema("of_poor"), &cluster.url("poor"), &format!("{no_create}; {remedy}")).await;
@@ -173,8 +171,7 @@ fn a_user_lacks_a_right() {
         owner.register(&graph()).await.expect("it is the owner");
         let no_usage = "the user of the database lacks a right: permission denied for schema of_owner";
         refused(options().schema("of_owner"), &cluster.url("poor"), &format!("{no_usage}; {remedy}")).await;
-        execute(&cluster, "GRANT USAGE ON SCHEMA of_owner TO poor; GRANT SELECT ON of_owner.format TO poor")
-            .await;
+        cluster.execute("GRANT USAGE ON SCHEMA of_owner TO poor; GRANT SELECT ON of_owner.format TO poor");
         let poor =
             options().schema("of_owner").open(cluster.url("poor")).await.expect("it may read the format");
         let error = poor.commit(commit_of("t", &step(None, []))).await.expect_err("it may not");
@@ -208,7 +205,7 @@ fn the_server_does_not_do_what_is_asked() {
             async move { saver.read(&thread("t"), At::Head).await }
         });
         let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%refuses%load(%'";
-        while execute(&cluster, waits).await != "1" {
+        while cluster.execute(waits) != "1" {
             tokio::task::yield_now().await;
         }
         fails(

@@ -8,7 +8,7 @@ use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Committed};
 use superstep_core::store::Store;
 
 use super::cluster::Cluster;
-use super::{execute, run};
+use super::run;
 use crate::material::{commit_of, extend, graph, set, step, thread};
 
 /// A small file system in memory.
@@ -60,10 +60,10 @@ fn a_full_disk_is_an_error_until_it_has_space() {
         return;
     };
     run(async {
-        execute(&cluster, &format!("CREATE TABLESPACE small LOCATION '{}'", folder.display())).await;
+        cluster.execute(&format!("CREATE TABLESPACE small LOCATION '{}'", folder.display()));
         let role = "CREATE ROLE filler LOGIN; GRANT CREATE ON DATABASE postgres TO filler; \
                     GRANT CREATE ON TABLESPACE small TO filler; ALTER ROLE filler SET default_tablespace = 'small'";
-        execute(&cluster, role).await;
+        cluster.execute(role);
         let saver = PostgresSaver::open(cluster.url("filler")).await.expect("it fits");
         saver.register(&graph()).await.expect("it fits");
         let store = Store::new(saver.store());

@@ -1,6 +1,5 @@
 //! PgBouncer in transaction mode, in front of a server of the tests.
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, until_says};
 
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
@@ -43,16 +42,7 @@ impl Pooler {
             pooler.uid(user).gid(group);
         }
         let mut process = pooler.arg(file).stderr(Stdio::piped()).spawn().expect("the pooler starts");
-        let mut log = BufReader::new(process.stderr.take().expect("it is piped")).lines();
-        let mut before = Vec::new();
-        loop {
-            let line = log.next().unwrap_or_else(|| panic!("the pooler ended: {before:#?}")).expect("a text");
-            if line.contains("process up") {
-                break;
-            }
-            before.push(line);
-        }
-        std::thread::spawn(move || log.for_each(drop));
+        until_says(&mut process, "process up");
         Some(Self { folder, process })
     }
 

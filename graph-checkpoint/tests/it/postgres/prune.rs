@@ -16,7 +16,7 @@ use superstep_core::id::ThreadId;
 
 use super::cluster::Cluster;
 use super::reader::{compare, copied, file, text, threads};
-use super::{execute, run};
+use super::run;
 use crate::maintenance::prune::grow;
 use crate::material::*;
 
@@ -57,7 +57,7 @@ async fn unreferenced(cluster: &Cluster, schema: &str) -> String {
         ) SELECT count(*) FROM {schema}.change h
         WHERE NOT EXISTS (SELECT 1 FROM needed n WHERE n.checkpoint = h.checkpoint AND n.field = h.field)"
     );
-    execute(cluster, &sql).await
+    cluster.execute(&sql)
 }
 
 proptest! {
@@ -127,8 +127,8 @@ proptest! {
                 "SELECT (SELECT count(*) FROM {schema}.change) + (SELECT count(*) FROM {schema}.checkpoint) \
                  + (SELECT count(*) FROM {schema}.remaining_change)"
             );
-            assert_eq!(execute(&cluster, &left).await, "0");
-            execute(&cluster, &format!("DROP SCHEMA {schema} CASCADE")).await;
+            assert_eq!(cluster.execute(&left), "0");
+            cluster.execute(&format!("DROP SCHEMA {schema} CASCADE"));
         });
     }
 }
@@ -277,16 +277,14 @@ fn unfinished_work_that_no_reader_sees_is_collected() {
         saver.record_result(&thread("t"), last.id, result(1, "1")).await.unwrap();
         saver.ask(&thread("t"), last.id, vec![ask(1)]).await.unwrap();
         assert!(postgres.collect().await.unwrap().is_empty());
-        execute(
-            &cluster,
+        cluster.execute(
             "INSERT INTO collected.pending(thread, base, task, text) VALUES (99, 1, '', 'abc'); \
              INSERT INTO collected.emitted VALUES (99, 0, 'de'); \
              INSERT INTO collected.effect(thread, base, slot, text, attempt, starts, token) \
              SELECT id, head - 1, '', 'f', 1, 1, '' FROM collected.thread; \
              INSERT INTO collected.change VALUES (98, gen_random_uuid(), 0, 1, NULL, NULL, 'ghij'); \
              INSERT INTO collected.remaining_change VALUES (98, 0, 98)",
-        )
-        .await;
+        );
         let before = head(&saver, "t").await;
         let told = postgres.prunable(&Retention::new()).await.unwrap().1;
         assert_eq!((told.work, told.remains, told.bytes), (3, 1, 10));

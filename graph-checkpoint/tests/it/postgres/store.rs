@@ -5,7 +5,7 @@ use superstep_core::state::Json;
 use superstep_core::store::{Entry, MemoryStore, Namespace, Put, Search, StoreBackend};
 
 use super::cluster::Cluster;
-use super::{execute, run};
+use super::run;
 
 async fn open(cluster: &Cluster, schema: &str) -> PostgresStore {
     let options = PostgresSaver::options().schema(schema).connections(4);
@@ -157,15 +157,14 @@ fn searches_use_the_indexes() {
         let fill = "INSERT INTO store_plans.item SELECT sha256(n::text::bytea), convert_to('n' || n % 1000 || '/', 'UTF8'), \
                     convert_to(n::text, 'UTF8'), 0, 0, NULL, '1', ARRAY['w' || n] FROM generate_series(1, 50000) n; \
                     ANALYZE store_plans.item";
-        execute(&cluster, fill).await;
+        cluster.execute(fill);
         for (arguments, index) in [
             ("'n7/', 'n70', NULL, 0, NULL", "item_order"),
             ("'', NULL, NULL, 0, 10", "item_order"),
             ("'', NULL, ARRAY['w7'], 0, NULL", "item_words"),
         ] {
             let plan =
-                execute(&cluster, &format!("EXPLAIN SELECT * FROM store_plans.search_items({arguments})"))
-                    .await;
+                cluster.execute(&format!("EXPLAIN SELECT * FROM store_plans.search_items({arguments})"));
             assert!(plan.contains(index) && !plan.contains("Seq Scan"), "{arguments}: {plan}");
         }
     });

@@ -11,7 +11,7 @@ use superstep_checkpoint::{PostgresOptions, PostgresSaver};
 use tempfile::TempDir;
 
 use super::cluster::{Cluster, Settings, free_port};
-use super::{execute, run};
+use super::run;
 
 /// Makes a certificate for localhost with its key, NAME.crt and NAME.key, signed by that of `issuer` or by itself.
 fn certificate(folder: &Path, name: &str, issuer: Option<&str>) -> (PathBuf, PathBuf) {
@@ -77,7 +77,7 @@ fn certificates_are_checked_as_the_address_says() {
         let saver = saver.expect("the certificate is for this host");
         let sessions = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
                         WHERE application_name = 'superstep'";
-        assert_eq!(execute(&cluster, sessions).await, "t");
+        assert_eq!(cluster.execute(sessions), "t");
         drop(saver);
 
         let foreign = "the store failed: the connection to the database cannot be secured with TLS: its certificate was not \
@@ -141,11 +141,9 @@ fn a_certificate_that_signs_itself_may_be_trusted() {
 fn passwords_are_read_from_a_file() {
     let Some((cluster, folder)) = secured(Some("ca")) else { return };
     run(async {
-        execute(
-            &cluster,
+        cluster.execute(
             "CREATE ROLE secret LOGIN PASSWORD 'hun:ter2'; GRANT CREATE ON DATABASE postgres TO secret",
-        )
-        .await;
+        );
         let url = cluster.network_url("secret");
         let file = folder.path().join("passwords");
         let write = |text: &str, mode: u32| {
