@@ -46,6 +46,7 @@ macro_rules! page {
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[permissions.md]: crate::guide::permissions\n",
             "[postgres.md]: crate::guide::postgres\n",
+            "[postgres.md#encryption]: crate::guide::postgres#encryption\n",
             "[postgres.md#signals]: crate::guide::postgres#signals\n",
             "[restate.md]: crate::guide::restate\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",

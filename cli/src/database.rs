@@ -5,7 +5,7 @@ use std::path::Path;
 
 use superstep_checkpoint::{CheckpointFile, CheckpointReader};
 #[cfg(feature = "postgres")]
-use superstep_core::checkpoint::StoreError;
+use superstep_core::checkpoint::{KeyProblem, StoreError};
 use superstep_core::run::AnyGraph;
 
 use super::failure::Failure;
@@ -54,21 +54,64 @@ impl From<CheckpointFile> for CheckpointSource {
 }
 
 /// The URL of a database. It may contain a password, so only its form without that is printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct DatabaseUrl(String);
+#[derive(Clone)]
+pub struct DatabaseUrl {
+    url: String,
+    #[cfg(feature = "encryption")]
+    keys: Option<superstep_checkpoint::KeyRing>,
+}
 
 impl DatabaseUrl {
     /// Returns the URL; `None` for the path of a file.
     pub(crate) fn of(text: &Path) -> Option<Self> {
         let text = text.to_str()?;
         let is_url = text.starts_with("postgres://") || text.starts_with("postgresql://");
-        is_url.then(|| Self(text.to_owned()))
+        is_url.then(|| Self {
+            url: text.to_owned(),
+            #[cfg(feature = "encryption")]
+            keys: None,
+        })
+    }
+
+    /// Returns the database with its keys.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn keyed(self, keys: superstep_checkpoint::KeyRing) -> Self {
+        Self { keys: Some(keys), ..self }
+    }
+
+    #[cfg(feature = "encryption")]
+    pub(crate) fn has_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Returns `true` if reading the database requires keys.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_encrypted(&self) -> bool {
+        let opened =
+            superstep_checkpoint::PostgresSaver::options().busy_limit(PATIENCE).open_reader(&self.url);
+        matches!(opened, Err(StoreError::Keys { problem: KeyProblem::NoKeys { .. }, .. }))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn is_encrypted(&self) -> bool {
+        false
+    }
+
+    /// Returns options with the keys.
+    #[cfg(feature = "postgres")]
+    fn options(&self) -> superstep_checkpoint::PostgresOptions {
+        let options = superstep_checkpoint::PostgresSaver::options().busy_limit(PATIENCE);
+        #[cfg(feature = "encryption")]
+        if let Some(keys) = &self.keys {
+            return options.encrypt(keys.clone());
+        }
+        options
     }
 
     /// Returns the URL without passwords.
     #[must_use]
     pub fn shown(&self) -> String {
-        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
         // A password may contain any sign, also a second `@`.
         let (user, rest) = match rest.rsplit_once('@') {
             Some((user, rest)) => (user.split(':').next(), rest),
@@ -87,8 +130,7 @@ impl DatabaseUrl {
 
     #[cfg(feature = "postgres")]
     pub(crate) fn open(&self) -> Result<superstep_checkpoint::PostgresReader, Failure> {
-        let options = superstep_checkpoint::PostgresSaver::options().busy_limit(PATIENCE);
-        Ok(options.open_reader(&self.0)?)
+        Ok(self.options().open_reader(&self.url)?)
     }
 
     /// Opens the database for reading.
@@ -138,8 +180,7 @@ impl DatabaseUrl {
     /// Opens the database for writing, in the runtime of the caller.
     #[cfg(feature = "postgres")]
     pub(crate) async fn saver(&self) -> Result<superstep_checkpoint::PostgresSaver, Failure> {
-        let options = superstep_checkpoint::PostgresSaver::options().connections(4).busy_limit(PATIENCE);
-        Ok(options.open(&self.0).await?)
+        Ok(self.options().connections(4).open(&self.url).await?)
     }
 
     /// Waits for maintenance of an existing schema, in a runtime of its own. Other writers are waited for as long as
@@ -152,11 +193,38 @@ impl DatabaseUrl {
     ) -> Result<T, Failure> {
         // A reader says what is missing, and creates nothing.
         drop(self.open()?);
-        let options = superstep_checkpoint::PostgresSaver::options().connections(2).busy_limit(patience);
+        let options = self.options().connections(2).busy_limit(patience);
+        Self::waited(async || work(options.no_migrate().open(&self.url).await?).await)
+    }
+
+    /// Encrypts the schema, changes its keys, or decrypts it.
+    #[cfg(all(feature = "postgres", feature = "encryption"))]
+    pub(crate) fn rekey(
+        &self,
+        form: superstep_checkpoint::maintenance::Form,
+        patience: std::time::Duration,
+    ) -> Result<superstep_checkpoint::maintenance::Rekeyed, Failure> {
+        let options = self.options().connections(2).busy_limit(patience);
+        Self::waited(|| options.rekey(&self.url, form))
+    }
+
+    #[cfg(all(not(feature = "postgres"), feature = "encryption"))]
+    pub(crate) fn rekey(
+        &self,
+        _form: superstep_checkpoint::maintenance::Form,
+        _patience: std::time::Duration,
+    ) -> Result<superstep_checkpoint::maintenance::Rekeyed, Failure> {
+        Err(self.unsupported())
+    }
+
+    /// Waits for work on a database, in a runtime of its own.
+    #[cfg(feature = "postgres")]
+    fn waited<T: Send, F: Future<Output = Result<T, StoreError>>>(
+        work: impl FnOnce() -> F + Send,
+    ) -> Result<T, Failure> {
         on_own_thread(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let work = async { work(options.no_migrate().open(&self.0).await?).await };
-            Ok(runtime.map_err(Failure::of)?.block_on(work)?)
+            Ok(runtime.map_err(Failure::of)?.block_on(work())?)
         })
     }
 

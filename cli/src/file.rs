@@ -108,14 +108,13 @@ impl FileArgument {
 
     /// Returns the same for a file that is to be encrypted.
     pub(crate) fn keyed_to_encrypt(&self) -> Result<CheckpointFile, Failure> {
-        self.check_no_database("only files are encrypted")?;
         self.keyed_as(|| true)
     }
 
     /// Returns the file with its keys, or the database.
     pub(crate) fn source(&self) -> Result<CheckpointSource, Failure> {
-        match self.database() {
-            Some(url) => Ok(CheckpointSource::Database(url.clone())),
+        match self.keyed_database()? {
+            Some(url) => Ok(CheckpointSource::Database(url)),
             None => Ok(CheckpointSource::File(self.keyed()?)),
         }
     }
@@ -133,14 +132,41 @@ impl FileArgument {
         self.file.database.as_ref()
     }
 
-    /// Returns the same. Fails if there is a key file for it.
-    pub(crate) fn keyless_database(&self) -> Result<Option<&DatabaseUrl>, Failure> {
+    /// Returns the same with its keys: those of the option, or those of the environment if the database is encrypted.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn keyed_database(&self) -> Result<Option<DatabaseUrl>, Failure> {
+        self.database_keyed_as(DatabaseUrl::is_encrypted)
+    }
+
+    /// Returns the same for a database that is to be encrypted.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn database_to_encrypt(&self) -> Result<Option<DatabaseUrl>, Failure> {
+        self.database_keyed_as(|_| true)
+    }
+
+    #[cfg(feature = "encryption")]
+    fn database_keyed_as(
+        &self,
+        environment_counts: impl FnOnce(&DatabaseUrl) -> bool,
+    ) -> Result<Option<DatabaseUrl>, Failure> {
+        let Some(url) = self.database() else { return Ok(None) };
+        let named = match &self.key_file {
+            Some(path) => Some(path.clone().into_os_string()),
+            None => std::env::var_os(KEY_FILE).filter(|_| environment_counts(url)),
+        };
+        let url = url.clone();
+        Ok(Some(match named {
+            Some(named) => url.keyed(read(&named)?),
+            None => url,
+        }))
+    }
+
+    /// Returns the address, if this is a database. Fails if keys from the environment are needed.
+    #[cfg(not(feature = "encryption"))]
+    pub(crate) fn keyed_database(&self) -> Result<Option<DatabaseUrl>, Failure> {
         match self.database() {
-            Some(url) if self.names_keys() => {
-                let text = format!("{} is a database and has no keys: leave out the key file", url.shown());
-                Err(Failure::unusable(text))
-            }
-            database => Ok(database),
+            Some(url) if std::env::var_os(KEY_FILE).is_some() && url.is_encrypted() => Err(no_encryption()),
+            url => Ok(url.cloned()),
         }
     }
 
@@ -151,9 +177,7 @@ impl FileArgument {
             return Ok(own);
         }
         if std::env::var_os(KEY_FILE).is_some() && environment_counts() {
-            return Err(Failure::unusable(format!(
-                "{KEY_FILE} names keys, and this program is built without the feature `encryption`: build it with that, or unset the variable"
-            )));
+            return Err(no_encryption());
         }
         Ok(CheckpointFile::at(&self.file.path))
     }
@@ -182,7 +206,7 @@ impl FileArgument {
 
     /// Opens the file for reading; through the saver of the calling program, if that has the file open.
     pub(crate) fn reader(&self) -> Result<Box<dyn CheckpointReader>, Failure> {
-        if let Some(database) = self.keyless_database()? {
+        if let Some(database) = self.keyed_database()? {
             return Ok(database.reader()?);
         }
         match &self.file.own {
@@ -226,6 +250,13 @@ impl FileArgument {
     }
 }
 
+#[cfg(not(feature = "encryption"))]
+fn no_encryption() -> Failure {
+    Failure::unusable(format!(
+        "{KEY_FILE} names keys, and this program is built without the feature `encryption`: build it with that, or unset the variable"
+    ))
+}
+
 #[cfg(feature = "encryption")]
 fn read(path: &OsString) -> Result<KeyRing, Failure> {
     KeyRing::read(path).map_err(|error| match error {
@@ -258,8 +289,8 @@ enum Saver {
 impl WritableFile {
     /// Opens an existing file. No file is created, and an older format is not upgraded.
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        if let Some(database) = file.keyless_database()? {
-            return Self::of(database);
+        if let Some(database) = file.keyed_database()? {
+            return Self::of(&database);
         }
         Ok(Self { saver: Saver::File(Self::saver_of(file)?), runtime: None })
     }
@@ -275,9 +306,14 @@ impl WritableFile {
 
     /// Opens an existing file, or creates one, encrypted if there are keys for it. Returns `true` if it was created.
     pub(super) fn open_or_create(file: &FileArgument) -> Result<(Self, bool), Failure> {
-        if let Some(database) = file.keyless_database()? {
+        if let Some(database) = file.keyed_database()? {
             let is_there = database.reader().is_ok();
-            return Ok((Self::of(database)?, !is_there));
+            #[cfg(feature = "encryption")]
+            let database = match is_there {
+                true => database,
+                false => file.database_to_encrypt()?.unwrap_or(database),
+            };
+            return Ok((Self::of(&database)?, !is_there));
         }
         match file.exists() {
             true => Ok((Self::open(file)?, false)),

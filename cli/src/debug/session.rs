@@ -173,7 +173,7 @@ impl Session {
     }
 
     async fn over<'s>(&'s self, graph: &AnyGraph, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
-        if let Some(database) = file.database() {
+        if let Some(database) = file.keyed_database()? {
             let graph = database.under(graph.clone()).await?;
             return Ok(Chosen { graph, program: &self.program, file: Some(file.to_path_buf()) });
         }

@@ -68,7 +68,7 @@ struct Below {
 
 impl Du {
     pub(crate) fn answer(&self) -> Result<Filled, Failure> {
-        let usage = match self.file.keyless_database()? {
+        let usage = match self.file.keyed_database()? {
             Some(database) => database.usage()?,
             None => maintenance::usage(self.file.keyed()?)?,
         };

@@ -65,10 +65,10 @@ impl Gone {
 impl Gc {
     pub(crate) fn answer(&self) -> Result<Gone, Failure> {
         let patience = Duration::from_secs(self.patience);
-        let database = self.file.keyless_database()?;
+        let database = self.file.keyed_database()?;
         let retention = self.retention()?;
         if let Some(database) = database {
-            return self.of_database(database, &retention, patience);
+            return self.of_database(&database, &retention, patience);
         }
         let (pruned, collected) = match self.dry_run {
             true => maintenance::prunable(self.file.keyed()?, &retention)?,

@@ -12,7 +12,7 @@ use crate::file::FileArgument;
 use crate::page::{DIM, ID, NOTE, Page, plain, span};
 use crate::screen::Answer;
 
-/// Encrypt a file, change its keys, or decrypt it
+/// Encrypt a file or a database, change its keys, or decrypt it
 ///
 /// The contents of states are encrypted with the first key of the key file; the other keys in it decrypt older data.
 /// Programs may use the file while its keys are changed, but not while a plain file is encrypted or an encrypted one
@@ -36,21 +36,30 @@ pub(crate) struct Changed(Rekeyed);
 
 impl Rekey {
     pub(crate) fn answer(&self) -> Result<Changed, Failure> {
-        self.file.check_no_database("only files are encrypted; use an encrypted disk for the server")?;
         if self.file.is_own() && (self.plain || !self.file.is_encrypted()) {
             return Err(Failure::unusable(
                 "this program has the file open, and no other program may use it while it is encrypted or decrypted: \
                  run `superstep rekey` when the program has ended",
             ));
         }
-        let file = self.file.keyed_to_encrypt()?;
-        if !file.has_keys() {
-            return Err(Failure::unusable(
+        let no_keys = || {
+            Failure::unusable(
                 "keys are needed: name the key file with --key-file, or with the variable SUPERSTEP_KEY_FILE",
-            ));
+            )
+        };
+        let (form, patience) =
+            (if self.plain { Form::Plain } else { Form::Encrypted }, Duration::from_secs(self.patience));
+        if let Some(database) = self.file.database_to_encrypt()? {
+            return match database.has_keys() {
+                true => Ok(Changed(database.rekey(form, patience)?)),
+                false => Err(no_keys()),
+            };
         }
-        let form = if self.plain { Form::Plain } else { Form::Encrypted };
-        Ok(Changed(maintenance::rekey(file, form, Duration::from_secs(self.patience))?))
+        let file = self.file.keyed_to_encrypt()?;
+        match file.has_keys() {
+            true => Ok(Changed(maintenance::rekey(file, form, patience)?)),
+            false => Err(no_keys()),
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Verdict {
 
 impl Verify {
     pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
-        let verified = match self.file.keyless_database()? {
+        let verified = match self.file.keyed_database()? {
             Some(database) => database.verify()?,
             None => maintenance::verify(self.file.keyed()?)?,
         };

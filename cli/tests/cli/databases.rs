@@ -275,7 +275,6 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
         ("vacuum FILE", "VACUUM FULL"),
         ("backup FILE there.db", "pg_dump"),
         ("migrate FILE", "upgrades its tables"),
-        ("rekey FILE --plain", "only files are encrypted"),
     ] {
         let Said { exit, out, err } = said(address, Look::PIPED, line);
         assert_eq!((exit, &*out), (Exit::Unusable, ""));
@@ -294,10 +293,6 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
         };
         assert!(err.contains(why), "{err}");
     }
-    for line in ["threads FILE", "gc FILE", "du FILE", "verify FILE", "fork FILE a"] {
-        let keys = said(address, Look::PIPED, &format!("{line} --key-file keys.txt"));
-        assert_eq!((keys.exit, keys.err.contains("has no keys")), (Exit::Unusable, true), "{}", keys.err);
-    }
     let Some(cluster) = Cluster::shared() else { return };
     let missing = said(&url(&cluster, "missing"), Look::PIPED, "threads FILE");
     assert_eq!(
@@ -308,6 +303,55 @@ async fn verbs_for_files_say_what_to_use_instead_and_no_password_is_printed() {
              address\n"
         )
     );
+}
+
+/// The verbs read an encrypted database with its keys only.
+#[tokio::test]
+async fn rekey_encrypts_a_database_and_the_verbs_read_it_with_its_keys() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (file, database) = (written().await, url(&cluster, "keyed"));
+    copied(&file.path, &database);
+    let keys = file.folder.path().join("keys.txt");
+    std::fs::write(&keys, crate::keys::KEY).unwrap();
+    let named = format!("--key-file {}", keys.display());
+    let lines = [
+        "interrupts FILE",
+        "show FILE rust",
+        "grep FILE e",
+        "export FILE rust",
+        "gc FILE --dry-run",
+        "verify FILE",
+    ];
+    let before = lines.map(|line| fine(&database, line));
+    let plain = said(&database, Look::PIPED, &format!("threads FILE {named}"));
+    assert_eq!((plain.exit, plain.err.contains("is not encrypted")), (Exit::Unusable, true), "{}", plain.err);
+    let none = said(&database, Look::PIPED, "rekey FILE");
+    assert_eq!((none.exit, none.err.contains("keys are needed")), (Exit::Unusable, true), "{}", none.err);
+
+    let told = fine(&database, &format!("rekey FILE {named}"));
+    assert!(told.contains("rows rewritten"), "{told}");
+    for (line, before) in lines.into_iter().zip(&before) {
+        assert_eq!(&fine(&database, &format!("{line} {named}")), before);
+        let refused = said(&database, Look::PIPED, line);
+        assert_eq!(refused.exit, Exit::Unusable);
+        assert!(
+            refused.err.contains("is encrypted with the key first: open it with its keys"),
+            "{}",
+            refused.err
+        );
+    }
+    // A copy into a schema that does not exist yet is encrypted, too.
+    let (other, plain) = (url(&cluster, "keyed_copy"), url(&cluster, "plain_copy"));
+    let told = copy(&database, &other, &format!(" {named} --to-key-file {}", keys.display()));
+    assert_eq!((told.exit, &*told.err), (Exit::Fine, ""));
+    assert_eq!(fine(&other, &format!("export FILE rust {named}")), before[3]);
+    assert_eq!(said(&other, Look::PIPED, "threads FILE").exit, Exit::Unusable);
+    let told = copy(&other, &plain, &format!(" {named}"));
+    assert_eq!((told.exit, &*told.err), (Exit::Fine, ""));
+    assert_eq!(fine(&plain, "export FILE rust"), before[3]);
+
+    fine(&database, &format!("rekey FILE {named} --plain"));
+    assert_eq!(lines.map(|line| fine(&database, line)), before);
 }
 
 /// The studio asks `Documents`.

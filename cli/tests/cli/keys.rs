@@ -11,7 +11,7 @@ use crate::debugger::debug;
 use crate::program::{Written, essays, written};
 use crate::{Said, said};
 
-const KEY: &str = "first c2f4a1f0b1d0e6a7a3f3e1c65d0f1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b\n";
+pub(crate) const KEY: &str = "first c2f4a1f0b1d0e6a7a3f3e1c65d0f1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b\n";
 const NEWER: &str = "second 0b1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4f5061728394a5b6c7d8e9fa\n";
 
 struct Keyed {

@@ -43,6 +43,14 @@ impl Cell {
         self.bytes(&value.to_le_bytes())
     }
 
+    #[cfg(feature = "postgres")]
+    pub(crate) fn optional_text(self, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.int(1).text(value),
+            None => self.bytes(&[]),
+        }
+    }
+
     pub(crate) fn optional_int(self, value: Option<i64>) -> Self {
         match value {
             Some(value) => self.int(value),
@@ -50,8 +58,8 @@ impl Cell {
         }
     }
 
-    #[cfg(feature = "encryption")]
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    #[cfg(any(feature = "encryption", feature = "postgres"))]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.identity
     }
 

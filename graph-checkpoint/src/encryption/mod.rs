@@ -11,11 +11,13 @@
 mod cell;
 mod keys;
 mod table;
-mod text;
+pub(crate) mod text;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 use rusqlite::Connection;
 use superstep_core::checkpoint::{KeyProblem, StoreError};
@@ -54,14 +56,25 @@ struct Held {
     in_doubt: bool,
 }
 
+/// Returns the text of a secret, which is encrypted with each key in use.
+pub(crate) fn secret_text(secret: &Zeroizing<[u8; 32]>) -> Zeroizing<String> {
+    Zeroizing::new(STANDARD_NO_PAD.encode(**secret))
+}
+
+/// Returns the secret of a decrypted text.
+pub(crate) fn secret_of(text: &Zeroizing<String>) -> Option<Zeroizing<[u8; 32]>> {
+    let bytes = STANDARD_NO_PAD.decode(&**text).ok().map(Zeroizing::new)?;
+    Some(Zeroizing::new(bytes.as_slice().try_into().ok()?))
+}
+
 /// Returns random bytes.
-fn random<const N: usize>() -> Result<[u8; N], StoreError> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Io(Box::new(error)))?;
     Ok(bytes)
 }
 
-fn cipher(key: &Key, file: &[u8; 16]) -> XChaCha20Poly1305 {
+pub(crate) fn cipher(key: &Key, file: &[u8; 16]) -> XChaCha20Poly1305 {
     let mut derived = blake3::Hasher::new_derive_key(CIPHER_KEY);
     derived.update(key.bytes()).update(file);
     let derived = Zeroizing::new(*derived.finalize().as_bytes());
@@ -163,7 +176,7 @@ impl Encryption {
         let mut ring = self.ring.borrow_mut();
         let held = self.current(connection, &mut ring)?;
         let number = held.number;
-        text::encrypt(self.cipher(held)?, number, text, &self.authenticated(cell))
+        text::encrypt(self.cipher(held)?, text::prefix(number), text, &self.authenticated(cell))
     }
 
     /// Encrypts a text as bytes, like [`encrypt`](Self::encrypt).

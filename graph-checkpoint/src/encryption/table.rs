@@ -1,7 +1,5 @@
 //! The table `seal`: the keys of an encrypted file, one row per key. A file without rows is not encrypted.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chacha20poly1305::XChaCha20Poly1305;
 use rusqlite::{Connection, Row, params};
 use superstep_core::checkpoint::{KeyProblem, StoreError};
@@ -9,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::cell::Cell;
 use super::keys::KeyId;
-use super::text;
+use super::{secret_of, secret_text, text};
 use crate::checksum::Checksum;
 use crate::column::text as text_of;
 use crate::error::{corrupt, keys as wrong, mismatch, sqlite};
@@ -89,8 +87,8 @@ impl SealRow {
         cipher: &XChaCha20Poly1305,
         secret: &Zeroizing<[u8; 32]>,
     ) -> Result<(), StoreError> {
-        let secret = Zeroizing::new(STANDARD_NO_PAD.encode(**secret));
-        let proof = text::encrypt(cipher, self.number, &secret, &self.authenticated())?;
+        let prefix = text::prefix(self.number);
+        let proof = text::encrypt(cipher, prefix, &secret_text(secret), &self.authenticated())?;
         let row =
             params![self.number, self.key.as_str(), self.file, self.phase.code(), proof, self.sum(&proof)];
         connection
@@ -115,9 +113,7 @@ impl SealRow {
             .map_err(sqlite)?;
         let opened =
             text::parts(&proof).and_then(|(_, sealed)| text::open(cipher, sealed, &self.authenticated()));
-        let opened = opened.map(Zeroizing::new);
-        let secret = opened.and_then(|secret| STANDARD_NO_PAD.decode(&*secret).ok()).map(Zeroizing::new);
-        let secret = secret.and_then(|secret| Some(Zeroizing::new(secret.as_slice().try_into().ok()?)));
+        let secret = opened.and_then(|text| secret_of(&Zeroizing::new(text)));
         secret.ok_or_else(|| wrong(name, KeyProblem::WrongKey { key: self.key.to_string() }))
     }
 

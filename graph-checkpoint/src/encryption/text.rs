@@ -30,14 +30,14 @@ pub(super) fn parts_of_bytes(stored: &[u8]) -> Option<(i64, &[u8])> {
     Some((parts(prefix)?.0, sealed))
 }
 
-pub(super) fn encrypt(
+/// Encrypts a text; `stored` is its prefix.
+pub(crate) fn encrypt(
     cipher: &XChaCha20Poly1305,
-    number: i64,
+    mut stored: String,
     text: &str,
     authenticated: &[u8],
 ) -> Result<String, StoreError> {
     let sealed = sealed_behind(String::new(), cipher, text, authenticated)?;
-    let mut stored = prefix(number);
     STANDARD_NO_PAD.encode_string(&sealed, &mut stored);
     Ok(stored)
 }
@@ -73,7 +73,7 @@ fn sealed_behind(
 }
 
 /// Decrypts a text; `None` if it was encrypted with another key or for another cell, or was changed.
-pub(super) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8]) -> Option<String> {
+pub(crate) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8]) -> Option<String> {
     open_bytes(cipher, STANDARD_NO_PAD.decode(sealed).ok()?, authenticated)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use superstep_core::checkpoint::{
-    At, Checkpoint, Commit, Committed, Fold, LeaseRecord, Load, StateSize, StoreError, digest,
+    At, Carried, Checkpoint, Commit, Committed, Fold, Load, Recorded, StateSize, StoreError, digest,
 };
 use superstep_core::id::{CheckpointId, Fingerprint};
 use superstep_core::state::{Change, FieldValue, Op, Schema};
@@ -13,10 +13,11 @@ use tokio_postgres::types::Type;
 use super::call::Call;
 use super::database::Repeat;
 use super::error::{About, Fault, PostgresError};
-use super::parts::{Inline, Part, Reading, Schemas};
+use super::parts::{Inline, Part, Reading, Schemas, kind};
 use super::session::{Known, Session};
-use super::stored::{Cell, Columns};
-use super::work::{Onto, digits, write};
+use super::stored::{self, Columns, Texts};
+use super::work::{Onto, write};
+use crate::error::corrupt;
 use crate::history::encode::Encoder;
 use crate::history::rows::source_code;
 use crate::limited::{too_large, undecoded};
@@ -53,7 +54,8 @@ impl Session {
             None => None,
         };
         for _ in 0..MOST_CALLS {
-            let call = commit_call(commit, self.lease(), carry.as_ref(), next.as_ref())?;
+            let recorded = self.recorded(commit).await?;
+            let call = commit_call(commit, self, recorded, [carry.as_ref(), next.as_ref()])?;
             let row = self.send(commit, &call).await?;
             let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
             match row.try_get::<_, i32>("outcome").map_err(answer)? {
@@ -87,6 +89,32 @@ impl Session {
             }
         }
         Err(StoreError::Busy)
+    }
+
+    /// Returns the number by which the function recognises the recorded work that the commit continues.
+    async fn recorded(&self, commit: &Commit) -> Result<Option<String>, StoreError> {
+        let Some(recorded) = commit.recorded else { return Ok(None) };
+        if self.texts().encryption.is_none() || recorded == Recorded::default() {
+            return Ok(Some(stored::digits(recorded)));
+        }
+        // In an encrypted schema the number is no digest, so it is read, with the work that it stands for.
+        let expected = commit.expected.map(|expected| expected.0);
+        let rows = self.read_at("load", &commit.thread, &At::Head, |call| call.uuid(expected)).await?;
+        let (mut work, mut sum) = (Carried::default(), 0_u128);
+        for part in Part::all(&rows.unwrap_or_default())? {
+            let at = match part.kind {
+                kind::PENDING => 1,
+                kind::EFFECT => 2,
+                _ => continue,
+            };
+            part.add_to(&mut work, self.texts())?;
+            let number = part.optional_text(at).map(str::parse::<u128>).transpose();
+            let number = number.map_err(|error| corrupt("the number of a result", error))?;
+            sum = sum.wrapping_add(number.unwrap_or(0));
+        }
+        let is_same = Recorded::of(&work.results, &work.effects) == recorded;
+        // The function answers a number that does not fit as it answers other work.
+        Ok(Some(if is_same { sum } else { sum.wrapping_add(1) }.to_string()))
     }
 
     /// Calls the function. Work that the commit carries is stored in the same transaction.
@@ -127,7 +155,8 @@ impl Session {
         let is_new =
             rows.first().is_some_and(|row| row.try_get("outcome").is_ok_and(|it: i32| it == outcome::NEW));
         if let (true, Some(carried)) = (is_new, &commit.carried) {
-            let onto = Onto { thread: &commit.thread, base: commit.checkpoint.id, lease: None };
+            let onto =
+                Onto { thread: &commit.thread, base: commit.checkpoint.id, lease: None, texts: self.texts() };
             for result in &carried.results {
                 database.on(client, &onto.record(result)?).await?;
             }
@@ -251,10 +280,10 @@ impl Session {
         let rows = self.read(&call, &About::thread(&"".into())).await?;
         let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
         for part in Part::all(&rows)? {
-            reading.add(part, self.limits(), &mut schemas)?;
+            reading.add(part, self.texts(), &mut schemas)?;
         }
         let Some(schema) = schemas.into_values().next() else { return Ok(None) };
-        let values = reading.values(&schema, self.limits())?;
+        let values = reading.values(&schema, self.texts())?;
         Ok(Some((schema, values)))
     }
 }
@@ -291,16 +320,16 @@ fn apply(
 
 fn commit_call<'c>(
     commit: &'c Commit,
-    lease: Option<&'c LeaseRecord>,
-    carry: Option<&Renumbered>,
-    next: Option<&Renumbered>,
+    session: &'c Session,
+    recorded: Option<String>,
+    [carry, next]: [Option<&Renumbered>; 2],
 ) -> Result<Call<'c>, StoreError> {
-    let first = commit.first();
+    let (first, texts) = (commit.first(), session.texts());
     let steps: Vec<&Arc<Checkpoint>> = commit.input.iter().chain([&commit.checkpoint]).collect();
     let above = commit.thread.above().map(|above| above.as_str().as_bytes().to_vec());
-    let call = write("commit", lease).name(commit.thread.as_str()).name(commit.graph.as_str());
+    let call = write("commit", session.lease()).name(commit.thread.as_str()).name(commit.graph.as_str());
     let call = call.argument(above, Type::BYTEA).uuid(commit.expected.map(|expected| expected.0));
-    let call = call.text(commit.recorded.map(digits)).uuid(first.parent.map(|parent| parent.0));
+    let call = call.text(recorded).uuid(first.parent.map(|parent| parent.0));
 
     let ids: Vec<uuid::Uuid> = steps.iter().map(|step| step.id.0).collect();
     let runs: Vec<uuid::Uuid> = steps.iter().map(|step| step.run.0).collect();
@@ -309,23 +338,24 @@ fn commit_call<'c>(
     let states: Vec<Vec<u8>> = steps.iter().map(|step| step.schema.as_bytes().to_vec()).collect();
     let graphs: Vec<Vec<u8>> = steps.iter().map(|step| step.topology.as_bytes().to_vec()).collect();
     let leads_on: Vec<bool> = steps.iter().map(|step| step.frontier.nodes().next().is_some()).collect();
-    let manifests: Vec<String> = steps.iter().map(|step| manifest(step)).collect::<Result<_, _>>()?;
+    let manifests: Vec<String> = steps.iter().map(|step| manifest(texts, step)).collect::<Result<_, _>>()?;
     let call = call.argument(ids, Type::UUID_ARRAY).argument(runs, Type::UUID_ARRAY);
     let call = call.argument(numbers, Type::INT8_ARRAY).argument(sources, Type::INT2_ARRAY);
     let call = call.argument(states, Type::BYTEA_ARRAY).argument(graphs, Type::BYTEA_ARRAY);
     let call = call.argument(leads_on, Type::BOOL_ARRAY).argument(manifests, Type::TEXT_ARRAY);
 
-    let (mut changed, mut fields, mut whole, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut changed, mut fields, mut whole, mut operations) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (step, number) in steps.iter().zip(1_i32..) {
         for change in &step.changes {
             changed.push(number);
             fields.push(i32::from(change.field.0));
             whole.push(change.ops.first().is_some_and(Op::is_whole));
-            texts.push(ops(step.id, change)?);
+            operations.push(ops(texts, step.id, change)?);
         }
     }
     let call = call.argument(changed, Type::INT4_ARRAY).argument(fields, Type::INT4_ARRAY);
-    let call = call.argument(whole, Type::BOOL_ARRAY).argument(texts, Type::TEXT_ARRAY);
+    let call = call.argument(whole, Type::BOOL_ARRAY).argument(operations, Type::TEXT_ARRAY);
 
     let call = call.argument(carry.map(|carry| carry.from.as_bytes().to_vec()), Type::BYTEA);
     let call = call.argument(carry.map(|carry| carry.to.clone()), Type::INT4_ARRAY);
@@ -335,20 +365,20 @@ fn commit_call<'c>(
     let emitted_texts = commit
         .emitted
         .iter()
-        .map(|(task, emitted)| Ok(Cell::emitted(id, i64::from(*task)).store(&encode(emitted)?)));
+        .map(|(task, emitted)| texts.store(&stored::emitted(id, i64::from(*task)), &encode(emitted)?));
     let emitted_texts = emitted_texts.collect::<Result<Vec<_>, StoreError>>()?;
     Ok(call.argument(emitted, Type::INT8_ARRAY).argument(emitted_texts, Type::TEXT_ARRAY))
 }
 
 /// Returns the stored form of a checkpoint's manifest.
-pub(crate) fn manifest(checkpoint: &Checkpoint) -> Result<String, StoreError> {
+pub(crate) fn manifest(texts: &Texts, checkpoint: &Checkpoint) -> Result<String, StoreError> {
     let mut out = String::new();
     Encoder { bodies: &Inline, out: &mut out }.manifest(checkpoint)?;
-    Ok(Columns::of(checkpoint).store(&out))
+    Columns::of(checkpoint).store(texts, &out)
 }
 
 /// Returns the stored form of a checkpoint's change.
-pub(crate) fn ops(id: CheckpointId, change: &Change) -> Result<String, StoreError> {
+pub(crate) fn ops(texts: &Texts, id: CheckpointId, change: &Change) -> Result<String, StoreError> {
     let mut out = String::from("[");
     for (position, op) in change.ops.iter().enumerate() {
         if position > 0 {
@@ -357,5 +387,5 @@ pub(crate) fn ops(id: CheckpointId, change: &Change) -> Result<String, StoreErro
         Encoder { bodies: &Inline, out: &mut out }.op(op)?;
     }
     out.push(']');
-    Ok(Cell::change(id, i64::from(change.field.0)).store(&out))
+    texts.store(&stored::change(id, i64::from(change.field.0)), &out)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use superstep_core::checkpoint::{Carried, Checkpoint, Emitted, Source, StoreError};
 use superstep_core::id::Fingerprint;
-use superstep_core::state::{Change, Json, Schema, SizeLimits};
+use superstep_core::state::{Change, Json, Schema};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
@@ -12,7 +12,7 @@ use super::call::Call;
 use super::database::Database;
 use super::error::{Fault, located};
 use super::parts::{Line, Part, Reading, Schemas, kind, whole};
-use super::stored::Cell;
+use super::stored::{self, Texts};
 use crate::error::corrupt;
 use crate::pending::key::Seen;
 
@@ -25,14 +25,14 @@ UNION ALL
 SELECT 6, ARRAY[e.task, e.checkpoint], NULL, ARRAY[e.text]
 FROM (SELECT * FROM @.emitted e WHERE e.checkpoint = ANY($1) ORDER BY e.checkpoint, e.task) e
 UNION ALL
-SELECT 3, ARRAY[NULL, NULL, p.thread, p.base], NULL, ARRAY[p.text]
+SELECT 3, ARRAY[NULL, NULL, p.thread, p.base], ARRAY[p.task], ARRAY[p.text]
 FROM (SELECT * FROM @.pending p WHERE p.base = ANY($1) ORDER BY p.id) p
 UNION ALL
-SELECT 4, ARRAY[a.by_deadline::integer::bigint, NULL, a.thread, a.base], NULL,
+SELECT 4, ARRAY[a.by_deadline::integer::bigint, NULL, a.thread, a.base], ARRAY[a.interrupt],
     ARRAY[a.text, a.fallback, a.answer, a.deadline::text]
 FROM (SELECT * FROM @.ask a WHERE a.base = ANY($1) ORDER BY a.id) a
 UNION ALL
-SELECT 5, ARRAY[e.attempt, e.starts, e.thread, e.base], ARRAY[e.token], ARRAY[e.text, e.outcome]
+SELECT 5, ARRAY[e.attempt, e.starts, e.thread, e.base], ARRAY[e.token, e.slot], ARRAY[e.text, e.outcome]
 FROM (SELECT * FROM @.effect e WHERE e.base = ANY($1) ORDER BY e.id) e";
 
 /// The operations that make up the values at pruned checkpoints.
@@ -47,7 +47,7 @@ SELECT 11, NULL, ARRAY[g.fingerprint, g.graph], ARRAY[g.text] FROM @.described_g
 
 /// Checkpoints by their positions, with everything that belongs to them.
 pub(crate) struct Contents {
-    limits: SizeLimits,
+    texts: Texts,
     pub(crate) lines: BTreeMap<i64, Line>,
     changes: HashMap<i64, Vec<Change>>,
     emitted: HashMap<i64, Vec<(u32, Emitted)>>,
@@ -58,9 +58,9 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    pub(crate) fn new(limits: SizeLimits) -> Self {
+    pub(crate) fn new(texts: &Texts) -> Self {
         Self {
-            limits,
+            texts: texts.clone(),
             lines: BTreeMap::new(),
             changes: HashMap::new(),
             emitted: HashMap::new(),
@@ -79,7 +79,7 @@ impl Contents {
     ) -> Result<(), Fault> {
         let rows = database.on(client, &Call::query(LINES).argument(seqs, Type::INT8_ARRAY)).await?;
         for part in Part::all(&rows)? {
-            let line = Line::of(&part, self.limits)?;
+            let line = Line::of(&part, &self.texts)?;
             self.lines.insert(line.seq, line);
         }
         Ok(())
@@ -93,18 +93,18 @@ impl Contents {
             match part.kind {
                 kind::CHANGE => {
                     let seq = part.int(1)?;
-                    let change = part.change(self.limits).map_err(|error| self.located(seq, error))?;
+                    let change = part.change(&self.texts).map_err(|error| self.located(seq, error))?;
                     self.changes.entry(seq).or_default().push(change);
                 }
                 kind::EMITTED => {
                     let seq = part.int(1)?;
-                    let emitted = part.emitted(self.line(seq)?.id, self.limits);
+                    let emitted = part.emitted(self.line(seq)?.id, &self.texts);
                     let emitted = emitted.map_err(|error| self.located(seq, error))?;
                     self.emitted.entry(seq).or_default().push(emitted);
                 }
                 _ => {
                     let place = (part.int(2)?, part.int(3)?);
-                    let added = part.add_to(self.work.entry(place).or_default(), self.limits);
+                    let added = part.add_to(self.work.entry(place).or_default(), &self.texts);
                     added.map_err(|error| self.located(place.1, error))?;
                 }
             }
@@ -117,10 +117,11 @@ impl Contents {
         for part in Part::all(&rows)? {
             let print = Fingerprint::from_bytes(part.id(0)?);
             let place = match part.kind {
-                kind::STATE => Cell::state(print),
-                _ => Cell::graph(print, part.name(1)?),
+                kind::STATE => stored::state(print),
+                _ => stored::graph(print, part.name(1)?),
             };
-            let text = Json::parse_within(place.check(part.text(0)?, "a description")?, self.limits);
+            let text = stored::checked(&place, part.text(0)?, "a description")?;
+            let text = Json::parse_within(text, self.texts.limits);
             let text = text.map_err(|error| corrupt("a description", error))?;
             if part.kind == kind::STATE {
                 self.states.insert(print, text);
@@ -143,13 +144,13 @@ impl Contents {
         let mut readings: HashMap<i64, Reading> = HashMap::new();
         for part in Part::all(&rows)? {
             let reading = readings.entry(part.int(2)?).or_default();
-            reading.add(part, self.limits, &mut Schemas::new())?;
+            reading.add(part, &self.texts, &mut Schemas::new())?;
         }
         for seq in pruned {
             let missing = || corrupt("a schema", "it is missing");
             let schema = self.states.get(&self.line(seq)?.state).ok_or_else(missing)?;
             let schema: Schema = schema.decode().map_err(|error| corrupt("a schema", error))?;
-            let values = readings.remove(&seq).unwrap_or_default().values(&schema, self.limits)?;
+            let values = readings.remove(&seq).unwrap_or_default().values(&schema, &self.texts)?;
             self.changes.insert(seq, whole(values));
         }
         Ok(())

@@ -64,6 +64,11 @@ impl Database {
         format!("{user}@{}/{}", hosts.join(","), self.config.get_dbname().unwrap_or_default())
     }
 
+    /// Returns the name of the schema with its place, for errors.
+    pub(crate) fn name(&self) -> String {
+        format!("the schema {} of {}", self.schema.trim_matches('"'), self.place())
+    }
+
     /// Returns the time in which a call is repeated.
     pub(crate) fn busy_limit(&self) -> Duration {
         self.busy_limit

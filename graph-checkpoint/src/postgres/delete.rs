@@ -13,6 +13,7 @@ use super::database::Repeat;
 use super::error::{About, Fault, PostgresError, Refusal};
 use super::maintenance::columns;
 use super::session::Session;
+use super::stored::Texts;
 use super::work::write;
 use crate::error::corrupt;
 use crate::history::decode;
@@ -78,7 +79,7 @@ impl Session {
         if held.is_none() {
             return transaction.commit().await.map_err(failed);
         }
-        let plan = Plan::of(client, schema, thread).await?;
+        let plan = Plan::of(client, schema, self.texts(), thread).await?;
         let call =
             Call::of("remove").argument(plan.going, Type::INT8_ARRAY).argument(plan.owners, Type::INT8_ARRAY);
         let call = call.argument(plan.gone, Type::INT8_ARRAY).argument(plan.left, Type::INT8_ARRAY);
@@ -89,9 +90,9 @@ impl Session {
 }
 
 impl Plan {
-    async fn of(client: &Client, schema: &str, thread: &ThreadId) -> Result<Self, Fault> {
+    async fn of(client: &Client, schema: &str, texts: &Texts, thread: &ThreadId) -> Result<Self, Fault> {
         let mut threads = going_threads(client, schema, thread).await?;
-        let doomed = doomed(client, schema, threads.keys().copied().collect()).await?;
+        let doomed = doomed(client, schema, texts, threads.keys().copied().collect()).await?;
         let kept = Keeping::of(client, schema, &doomed).await?;
         let parents: BTreeMap<Seq, Option<Seq>> =
             doomed.iter().map(|doomed| (place(doomed.seq), doomed.parent.map(place))).collect();
@@ -177,14 +178,19 @@ async fn going_threads(
 
 /// Returns the checkpoints of these threads. One is needed if another thread has it as its head, has a name for it, or
 /// continues it.
-async fn doomed(client: &Client, schema: &str, threads: Vec<i64>) -> Result<Vec<Doomed>, Fault> {
+async fn doomed(
+    client: &Client,
+    schema: &str,
+    texts: &Texts,
+    threads: Vec<i64>,
+) -> Result<Vec<Doomed>, Fault> {
     let sql = format!(
         "SELECT c.seq, c.parent, c.thread, \
          EXISTS (SELECT 1 FROM {schema}.thread t WHERE t.head = c.seq AND NOT t.id = ANY($1)) \
          OR EXISTS (SELECT 1 FROM {schema}.named n WHERE n.checkpoint = c.seq AND NOT n.thread = ANY($1)) \
          OR c.seq IN (SELECT o.parent FROM {schema}.checkpoint o WHERE NOT o.thread = ANY($1) \
             AND o.root IN (SELECT d.root FROM {schema}.checkpoint d WHERE d.thread = ANY($1))), \
-         CASE WHEN position('\"kept\"' IN c.manifest) > 0 THEN c.manifest END, \
+         CASE WHEN position('\"kept\"' IN c.manifest) > 0 OR c.manifest LIKE '~%' THEN c.manifest END, \
          c.run, c.step, c.source, s.fingerprint, g.fingerprint, c.id \
          FROM {schema}.checkpoint c LEFT JOIN {schema}.described_state s ON s.id = c.state \
          LEFT JOIN {schema}.described_graph g ON g.id = c.graph WHERE c.thread = ANY($1)"
@@ -196,7 +202,7 @@ async fn doomed(client: &Client, schema: &str, threads: Vec<i64>) -> Result<Vec<
             Some(stored) => {
                 let id = CheckpointId(get(row, 10)?);
                 let manifest = columns(row, id, [5, 6, 7, 8, 9])?;
-                decode::kept(manifest.check(stored, format_args!("checkpoint {id}"))?)?
+                decode::kept(&manifest.open(texts, stored, format_args!("checkpoint {id}"))?)?
             }
             None => Vec::new(),
         };

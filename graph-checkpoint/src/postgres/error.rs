@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use superstep_core::checkpoint::{LeaseRecord, StoreError};
+use superstep_core::checkpoint::{KeyProblem, LeaseRecord, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use tokio_postgres::error::{DbError, SqlState};
 
 use super::tls;
+use crate::error::keys;
 
 /// Errors of a database other than those of the trait.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,10 @@ pub(crate) enum PostgresError {
     NoCheckpoints(String),
     #[error("the schema {0} contains tables of another program: choose another schema")]
     Foreign(String),
+    #[error("the schema was encrypted after this program opened it: open it again, with its keys")]
+    Encrypted,
+    #[error("the schema was decrypted after this program opened it: open it again, without keys")]
+    Decrypted,
     #[error("the answer of the database is not what was asked for: {0}")]
     Answer(String),
     #[error("{0}")]
@@ -180,6 +185,9 @@ impl Fault {
         if is_one_of(&[SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN]) {
             return Self::Lost(PostgresError::Unknown(text).into());
         }
+        if is_one_of(&[SqlState::CHECK_VIOLATION]) {
+            return Self::of_form(refused.constraint().unwrap_or_default(), text);
+        }
         let error = if text.ends_with("no encryption") {
             PostgresError::NeedsTls(text)
         } else if is_one_of(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) {
@@ -198,6 +206,16 @@ impl Fault {
             PostgresError::Other(format!("{text} ({})", code.code()))
         };
         Self::Store(error.into())
+    }
+
+    /// Returns the error for a text that the constraints of the function `protect` refuse.
+    fn of_form(constraint: &str, text: String) -> Self {
+        Self::Store(match constraint.split_once('_') {
+            Some(("encrypted", "store")) => keys("the schema", KeyProblem::Store),
+            Some(("encrypted", _)) => PostgresError::Encrypted.into(),
+            Some(("plain", _)) => PostgresError::Decrypted.into(),
+            _ => PostgresError::Other(text).into(),
+        })
     }
 
     /// Converts the failure of a request that no function can refuse.

@@ -79,7 +79,7 @@ impl Found {
             names: HashMap::new(),
             own: HashMap::new(),
             positions: HashMap::new(),
-            contents: Contents::new(session.limits()),
+            contents: Contents::new(session.texts()),
         };
         let rows = database.on(client, &Call::query(ON_OR_BELOW).name(thread.as_str())).await?;
         let mut own = Vec::new();

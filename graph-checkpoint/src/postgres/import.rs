@@ -74,7 +74,7 @@ impl Session {
         let target = Stored::of(self, client, document, name).await?;
         let new = numbers(database, client, NEW_THREADS, document.threads.len()).await?;
         let plan = Plan::of(&target, document, name, new)?;
-        Importing { database, client, plan: &plan, target: &target }.run().await?;
+        Importing { database, client, texts: self.texts(), plan: &plan, target: &target }.run().await?;
         database.on(client, &Call::of("count_cut")).await?;
         transaction.commit().await.map_err(failed)
     }
@@ -125,7 +125,7 @@ impl Stored {
             heads: HashMap::new(),
             taken: HashMap::new(),
             versions: HashMap::new(),
-            contents: Contents::new(session.limits()),
+            contents: Contents::new(session.texts()),
         };
         let ids: Vec<uuid::Uuid> = document.checkpoints.iter().map(|part| part.checkpoint.id.0).collect();
         let rows = database.on(client, &Call::query(TAKEN).argument(ids, Type::UUID_ARRAY)).await?;

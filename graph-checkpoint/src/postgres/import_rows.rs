@@ -13,12 +13,11 @@ use super::commit::{manifest, ops};
 use super::database::Database;
 use super::error::{Fault, PostgresError};
 use super::import::{Stored, Version, Versions, numbers};
-use super::stored::Cell;
-use super::work::{AskTexts, digits, ended, slot, started, stored, success};
+use super::stored::{self, Texts};
+use super::work::AskTexts;
 use crate::error::corrupt;
 use crate::history::rows::source_code;
 use crate::pending::key::encode;
-use crate::pending::results::encode_failure;
 use crate::portable::document::CheckpointPart;
 use crate::portable::plan::{Plan, Row, Target, missing};
 
@@ -78,6 +77,7 @@ const INSERT_NAMED: &str =
 pub(crate) struct Importing<'i> {
     pub(crate) database: &'i Database,
     pub(crate) client: &'i Client,
+    pub(crate) texts: &'i Texts,
     pub(crate) plan: &'i Plan<'i>,
     /// What is stored already.
     pub(crate) target: &'i Stored,
@@ -125,12 +125,13 @@ impl Importing<'_> {
     pub(crate) async fn run(&self) -> Result<(), Fault> {
         let document = self.plan.document;
         for (fingerprint, text) in &document.schemas {
-            let text = Cell::state(*fingerprint).store(text.as_str());
+            let text = stored::with_checksum(&stored::state(*fingerprint), text.as_str());
             self.on(Call::query(STATE).bytes(Some(fingerprint.as_bytes())).text(text)).await?;
         }
         for (fingerprint, part) in &document.topologies {
             let call = Call::query(GRAPH).bytes(Some(fingerprint.as_bytes())).name(&part.graph);
-            let text = Cell::graph(*fingerprint, &part.graph).store(part.topology.as_str());
+            let cell = stored::graph(*fingerprint, &part.graph);
+            let text = stored::with_checksum(&cell, part.topology.as_str());
             self.on(call.text(text)).await?;
         }
         let new =
@@ -168,10 +169,11 @@ impl Importing<'_> {
             let thread = thread.expect("a thread on which something is written has a row");
             let before = parent.and_then(|parent| versions.get(&parent));
             let at = Place { seq, parent, thread };
-            let now = batch.add(at, &checkpoint, before, &schemas)?;
+            let now = batch.add(self.texts, at, &checkpoint, before, &schemas)?;
             versions.insert(seq, now);
             for (task, emitted) in &part.emitted {
-                let text = Cell::emitted(checkpoint.id, i64::from(*task)).store(&encode(emitted)?);
+                let cell = stored::emitted(checkpoint.id, i64::from(*task));
+                let text = self.texts.store(&cell, &encode(emitted)?)?;
                 batch.bytes += text.len();
                 batch.emitted.0.push(seq);
                 batch.emitted.1.push(i64::from(*task));
@@ -232,26 +234,28 @@ impl Importing<'_> {
     async fn write_works(&self, thread: i64, base: i64, work: &Carried) -> Result<(), Fault> {
         let on = |sql| Call::query(sql).int(thread).int(base);
         for result in &work.results {
-            let recorded = digits(Recorded::of(std::slice::from_ref(result), &[]));
+            let recorded = self.texts.number(Recorded::of(std::slice::from_ref(result), &[]))?;
             let call = on(INSERT_PENDING).bytes(Some(result.task.as_bytes())).text(recorded);
-            self.on(call.text(stored(result)?)).await?;
+            self.on(call.text(self.texts.result(result)?)).await?;
         }
         for failure in &work.failures {
             let call = on(INSERT_PENDING).bytes(Some(failure.task.as_bytes())).text(None::<String>);
-            self.on(call.text(Cell::pending().store(&encode_failure(failure)?))).await?;
+            self.on(call.text(self.texts.failure(failure)?)).await?;
         }
         for ask in &work.asks {
-            let texts = AskTexts::of(ask)?;
+            let texts = AskTexts::of(self.texts, ask)?;
             let call = on(INSERT_ASK).bytes(Some(ask.id.as_bytes())).bytes(Some(ask.task.as_bytes()));
             let call = call.text(texts.text).text(texts.deadline).text(texts.fallback).text(texts.answer);
             self.on(call.argument(ask.answered_by == AnsweredBy::Deadline, Type::BOOL)).await?;
         }
         for effect in &work.effects {
-            let call = on(INSERT_EFFECT).argument(slot(&effect.id)?, Type::BYTEA).text(started(effect)?);
+            let call = on(INSERT_EFFECT).argument(self.texts.slot(&effect.id)?, Type::BYTEA);
+            let call = call.text(self.texts.started(effect)?);
             let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
             let call = call.bytes(Some(effect.token.as_bytes()));
-            let outcome = effect.outcome.as_ref().map(|outcome| ended(&effect.id, outcome)).transpose()?;
-            self.on(call.text(outcome).text(success(effect))).await?;
+            let outcome =
+                effect.outcome.as_ref().map(|outcome| self.texts.ended(&effect.id, outcome)).transpose()?;
+            self.on(call.text(outcome).text(self.texts.success(effect)?)).await?;
         }
         Ok(())
     }
@@ -306,6 +310,7 @@ impl Batch {
     /// Adds the row of a checkpoint, and returns the versions of its fields.
     fn add(
         &mut self,
+        texts: &Texts,
         at: Place,
         checkpoint: &Checkpoint,
         before: Option<&Versions>,
@@ -329,7 +334,7 @@ impl Batch {
             }
         };
         for (change, place) in checkpoint.changes.iter().zip(1..) {
-            let (field, text) = (change.field.index(), ops(checkpoint.id, change)?);
+            let (field, text) = (change.field.index(), ops(texts, checkpoint.id, change)?);
             fields.resize(fields.len().max(field + 1), None);
             let is_whole = change.ops.first().is_some_and(Op::is_whole);
             let prev = fields[field].filter(|_| !is_whole);
@@ -347,7 +352,7 @@ impl Batch {
         let is_moved = |(place, version): (i32, &Option<Version>)| version.is_some_and(|(_, of)| of != place);
         let is_moved = (0..).zip(&fields).any(is_moved);
         let held = || fields.iter().copied();
-        let manifest = manifest(checkpoint)?;
+        let manifest = manifest(texts, checkpoint)?;
         self.bytes += manifest.len() + fields.len() * 8;
         let root = before.map_or(at.seq, |before| before.root);
         self.seqs.push(at.seq);

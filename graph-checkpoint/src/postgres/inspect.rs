@@ -13,7 +13,7 @@ use super::error::{About, Fault, located};
 use super::parts::{Line, Part, kind};
 use super::scan::{ThreadParts, clamped};
 use super::session::{Session, scalar};
-use super::stored::Cell;
+use super::stored;
 use crate::error::corrupt;
 use crate::history::decode::{self, Outlines};
 use crate::read::overview::{Located, ThreadSize};
@@ -70,8 +70,8 @@ WITH own AS (
     SELECT c.seq, c.parent FROM @.checkpoint c WHERE c.thread = ANY($1)
     UNION ALL SELECT t.head, NULL FROM @.thread t WHERE t.id = ANY($1)
 ), bases AS (SELECT o.seq FROM own o UNION SELECT o.parent FROM own o WHERE o.parent IS NOT NULL)
-SELECT 5 AS k, ARRAY[e.attempt, e.starts] AS i, ARRAY[e.token] AS b, ARRAY[e.text, e.outcome] AS t
-FROM @.effect e WHERE e.thread = ANY($1) AND position('\\u001f' IN e.text) > 0
+SELECT 5 AS k, ARRAY[e.attempt, e.starts] AS i, ARRAY[e.token, e.slot] AS b, ARRAY[e.text, e.outcome] AS t
+FROM @.effect e WHERE e.thread = ANY($1) AND (position('\\u001f' IN e.text) > 0 OR e.text LIKE '~%')
 UNION ALL
 (SELECT l.* FROM bases b, LATERAL @.line(b.seq) l ORDER BY b.seq)";
 
@@ -82,7 +82,7 @@ impl Session {
         let (mut threads, mut damaged) = (Vec::new(), Vec::new());
         for parts in ThreadParts::all(&rows)? {
             let name = parts.name().ok();
-            match parts.summary(self.limits(), &mut outlines) {
+            match parts.summary(self.texts(), &mut outlines) {
                 Ok(thread) => threads.push(thread),
                 Err(error @ (StoreError::Corrupt { .. } | StoreError::TooLarge { .. })) => {
                     damaged.push((name, error));
@@ -120,8 +120,9 @@ impl Session {
     pub(crate) async fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError> {
         let rows = self.read_selected(Call::query(TOPOLOGY), thread, at, |call| call).await?;
         let Some(part) = Part::all(&rows.unwrap_or_default())?.pop() else { return Ok(None) };
-        let place = Cell::graph(Fingerprint::from_bytes(part.id(0)?), part.name(1)?);
-        let text = place.check(part.text(0)?, "a topology").map_err(|error| located(error, thread, None))?;
+        let place = stored::graph(Fingerprint::from_bytes(part.id(0)?), part.name(1)?);
+        let text = stored::checked(&place, part.text(0)?, "a topology")
+            .map_err(|error| located(error, thread, None))?;
         let text = Json::parse_within(text, self.limits());
         text.map(Some).map_err(|error| corrupt("a topology", error))
     }
@@ -161,7 +162,7 @@ impl Session {
         for part in Part::all(&rows)? {
             match part.kind {
                 kind::EFFECT => {
-                    let effect = part.effect(self.limits())?;
+                    let effect = part.effect(self.texts())?;
                     links.extend(effect.subgraph().map(|below| (effect.id.task, below)));
                 }
                 _ => plans.push(part),
@@ -169,7 +170,7 @@ impl Session {
         }
         let mut finding = Finding::new(thread, wanted, links);
         for plan in plans {
-            let line = Line::of(&plan, self.limits())?;
+            let line = Line::of(&plan, self.texts())?;
             finding.learn(line.id, line.step, decode::planned(&line.manifest)?);
         }
         Ok(finding.found())

@@ -1,12 +1,17 @@
 //! Creates the schema with its tables and functions, and checks its format.
 
+use std::sync::Arc;
+
 use superstep_core::checkpoint::StoreError;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
+use super::call::Call;
 use super::database::{Database, Repeat};
+use super::encryption::Encryption;
 use super::error::{Fault, PostgresError};
 use super::options::PostgresOptions;
+use super::stored::Texts;
 
 /// The newest format, which this program writes.
 pub(crate) const FORMAT: i32 = 1;
@@ -25,21 +30,27 @@ const STATEMENTS: [&str; 7] = [
 ];
 
 /// Checks the server and the schema, and creates the schema if it does not exist. Several programs may do so at once.
-pub(crate) async fn migrate(database: &Database, options: &PostgresOptions) -> Result<(), StoreError> {
+pub(crate) async fn migrate(database: &Database, options: &PostgresOptions) -> Result<Texts, StoreError> {
     // An address that is wrong is reported at once.
     drop(database.connection().await.map_err(Fault::plain)?);
     let mut attempts = database.attempts();
-    while let Err(fault) = attempt(database, options).await {
-        attempts.after(fault, Repeat::Always).await.map_err(Fault::plain)?;
+    loop {
+        match attempt(database, options).await {
+            Err(fault) => attempts.after(fault, Repeat::Always).await.map_err(Fault::plain)?,
+            Ok(encryption) => {
+                let encryption = encryption.map(Arc::new);
+                return Ok(Texts { limits: options.limits, encryption });
+            }
+        }
     }
-    Ok(())
 }
 
-async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), Fault> {
+async fn attempt(database: &Database, options: &PostgresOptions) -> Result<Option<Encryption>, Fault> {
     let mut connection = database.connection().await?;
     check_server(&connection).await?;
+    let keys = options.keys.as_ref();
     if has_format(&connection, database, options).await? {
-        return Ok(());
+        return Encryption::find(database, &connection, keys).await;
     }
     if let Some(missing) = options.missing {
         return Err(Fault::Store(missing(options.schema.clone()).into()));
@@ -65,8 +76,13 @@ async fn attempt(database: &Database, options: &PostgresOptions) -> Result<(), F
         }
         let format = format!("INSERT INTO {schema}.format(version) VALUES ({FORMAT})");
         client.batch_execute(&format).await.map_err(failed)?;
+        if let Some(keys) = keys {
+            Encryption::new(database, keys)?.add_current(database, client).await?;
+        }
+        database.on(client, &Call::of("protect").argument(keys.is_some(), Type::BOOL)).await?;
     }
-    transaction.commit().await.map_err(failed)
+    transaction.commit().await.map_err(failed)?;
+    Encryption::find(database, &connection, keys).await
 }
 
 async fn check_server(client: &Client) -> Result<(), Fault> {

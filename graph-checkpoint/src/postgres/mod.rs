@@ -18,6 +18,11 @@ mod commit;
 mod contents;
 mod database;
 mod delete;
+#[cfg(feature = "encryption")]
+mod encryption;
+#[cfg(not(feature = "encryption"))]
+#[path = "encryption/absent.rs"]
+mod encryption;
 mod error;
 mod export;
 mod import;

@@ -1,5 +1,6 @@
 //! Options for opening a database.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,11 +16,12 @@ use super::password;
 use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
 use super::tls::{self, Tls};
+use crate::encryption::SharedKeys;
 use crate::maintenance::Retention;
 use crate::retention::Policy;
 
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PostgresOptions {
     pub(crate) schema: String,
     pub(crate) connections: usize,
@@ -32,6 +34,7 @@ pub struct PostgresOptions {
     /// The least number of commits between two retention passes.
     pub(crate) retain_every: u32,
     password_file: Option<PathBuf>,
+    pub(crate) keys: Option<SharedKeys>,
 }
 
 impl PostgresOptions {
@@ -46,6 +49,7 @@ impl PostgresOptions {
             retention: Policy::default(),
             retain_every: 1000,
             password_file: None,
+            keys: None,
         }
     }
 
@@ -106,6 +110,18 @@ impl PostgresOptions {
         self
     }
 
+    /// Encrypts the texts of the schema with these keys. A new schema is encrypted from its beginning, and an encrypted one
+    /// stays so; [`rekey`](Self::rekey) encrypts one that is not. The saver encrypts with the key that is current when it is
+    /// opened. An encrypted schema cannot contain a [store](super::PostgresStore).
+    ///
+    /// Without keys, an encrypted schema cannot be opened, and neither can one that is not encrypted with keys.
+    #[cfg(feature = "encryption")]
+    #[must_use]
+    pub fn encrypt(mut self, keys: impl crate::Keys + 'static) -> Self {
+        self.keys = Some(std::sync::Arc::new(keys));
+        self
+    }
+
     /// Does not create the schema and its tables, and does not upgrade them. Opening then fails if they are missing.
     #[must_use]
     pub fn no_migrate(mut self) -> Self {
@@ -136,7 +152,8 @@ impl PostgresOptions {
     ///
     /// # Errors
     /// Returns [`StoreError::Io`] if the address is not valid, the database cannot be reached or refuses the user, the
-    /// schema was written by a newer version or by another program, or the user may not create it.
+    /// schema was written by a newer version or by another program, or the user may not create it; and [`StoreError::Keys`]
+    /// if the keys do not fit the schema.
     pub async fn open(self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
         let (config, options) = self.at(url.as_ref())?;
         PostgresSaver::open_with(config, options).await
@@ -154,7 +171,7 @@ impl PostgresOptions {
 
     /// Returns the configuration of the connections to an address, and these options with the parameters in it that the
     /// client library does not know.
-    fn at(mut self, address: &str) -> Result<(Config, Self), StoreError> {
+    pub(super) fn at(mut self, address: &str) -> Result<(Config, Self), StoreError> {
         let (address, schemas) = address::without(address, &["schema"]);
         if let Some((_, schema)) = schemas.into_iter().next_back() {
             self.schema = schema;
@@ -168,5 +185,14 @@ impl PostgresOptions {
             config.application_name("superstep");
         }
         Ok((config, self))
+    }
+}
+
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("PostgresOptions");
+        shown.field("schema", &self.schema).field("connections", &self.connections);
+        shown.field("busy_limit", &self.busy_limit).field("retention", &self.retention);
+        shown.field("has_keys", &self.keys.is_some()).finish_non_exhaustive()
     }
 }

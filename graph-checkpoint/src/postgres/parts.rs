@@ -1,5 +1,6 @@
 //! Answers of the functions that read: rows of the type `part`, and the records that they form.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,13 +8,15 @@ use superstep_core::checkpoint::{
     AnsweredBy, AskRecord, Carried, Checkpoint, Deadline, EffectRecord, Emitted, Fold, LeaseRecord, Loaded,
     Seq, Source, StateSize, StepRecord, StoreError, Summary,
 };
-use superstep_core::id::{CheckpointId, Fingerprint, IdempotencyKey, NodeName, RunId, ThreadId};
-use superstep_core::state::{Change, Excess, FieldId, FieldValue, Json, Op, Schema, SizeLimits};
+use superstep_core::id::{
+    CheckpointId, Fingerprint, IdempotencyKey, InterruptId, NodeName, RunId, TaskId, ThreadId,
+};
+use superstep_core::state::{Change, Excess, FieldId, FieldValue, Json, Op, Schema};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::error::PostgresError;
-use super::stored::{Cell, Columns};
+use super::stored::{self, Columns, Texts};
 use crate::error::corrupt;
 use crate::history::decode::{self, Outlines, StoredOp};
 use crate::history::manifest::Bodies;
@@ -91,6 +94,11 @@ impl Part {
         self.bytes(at)?.try_into().map_err(|_| self.lacks("an id"))
     }
 
+    /// Returns the id after the other bytes.
+    fn last_id(&self) -> Result<[u8; 16], StoreError> {
+        self.id(self.bytes.len().saturating_sub(1))
+    }
+
     pub(crate) fn uuid(&self, at: usize) -> Result<Uuid, StoreError> {
         self.id(at).map(Uuid::from_bytes)
     }
@@ -113,13 +121,15 @@ impl Part {
     }
 
     /// Returns the question of a part of the kind `ASK`.
-    pub(crate) fn ask(&self, limits: SizeLimits) -> Result<AskRecord, StoreError> {
-        let text = Cell::ask(self.optional_text(3)).check(self.text(0)?, "a question")?;
-        let text = limited(limits, "a question", text)?;
+    pub(crate) fn ask(&self, texts: &Texts) -> Result<AskRecord, StoreError> {
+        let id = InterruptId::from_bytes(self.last_id()?);
+        let cell = stored::ask(id, self.optional_text(3));
+        let text = texts.open(&cell, self.text(0)?, "a question")?;
+        let text = limited(texts, "a question", &text)?;
         let mut ask: AskRecord = serde_json::from_str(text).map_err(|error| corrupt("a question", error))?;
         let value = |text: &str| {
-            let text = Cell::answer(ask.id).check(text, format_args!("question {}", ask.id))?;
-            Json::parse_within(text, limits)
+            let text = texts.open(&stored::answer(id), text, format_args!("question {}", ask.id))?;
+            Json::parse_within(text, texts.limits)
                 .map_err(|error| undecoded(format_args!("question {}", ask.id), error))
         };
         let default = self.optional_text(1).map(value).transpose()?;
@@ -133,60 +143,64 @@ impl Part {
     }
 
     /// Returns the effect of a part of the kind `EFFECT`.
-    pub(crate) fn effect(&self, limits: SizeLimits) -> Result<EffectRecord, StoreError> {
+    pub(crate) fn effect(&self, texts: &Texts) -> Result<EffectRecord, StoreError> {
         let bad = |error: serde_json::Error| corrupt("an effect", error);
         let number = |at| u32::try_from(self.int(at)?).map_err(|error| corrupt("an effect", error));
-        let place = Cell::effect(self.int(0)?, self.int(1)?, self.bytes(0)?);
-        let id = place.check(self.text(0)?, "an effect")?;
-        let outcome = |text| limited(limits, "an effect", Cell::outcome(id).check(text, "an effect")?);
+        let cell = stored::effect(self.int(0)?, self.int(1)?, self.bytes(0)?, self.bytes(1)?);
+        let id = texts.open(&cell, self.text(0)?, "an effect")?;
+        let outcome = |text| {
+            let text = texts.open(&stored::outcome(&id), text, "an effect")?;
+            serde_json::from_str(limited(texts, "an effect", &text)?).map_err(bad)
+        };
         let outcome = self.optional_text(1).map(outcome).transpose()?;
         Ok(EffectRecord {
-            id: serde_json::from_str(id).map_err(bad)?,
+            id: serde_json::from_str(&id).map_err(bad)?,
             attempt: number(0)?,
             starts: number(1)?,
             token: IdempotencyKey::from_bytes(self.id(0)?),
-            outcome: outcome.map(serde_json::from_str).transpose().map_err(bad)?,
+            outcome,
         })
     }
 
     /// Returns the change of a part of the kind `CHANGE`.
-    pub(crate) fn change(&self, limits: SizeLimits) -> Result<Change, StoreError> {
-        let ops = ops(self.change_text(0)?, limits)?;
+    pub(crate) fn change(&self, texts: &Texts) -> Result<Change, StoreError> {
+        let ops = ops(&self.change_text(0, texts)?, texts)?;
         let ops = ops.iter().map(|op| op.resolve(&Inline)).collect::<Result<_, _>>()?;
         Ok(Change { field: field(self.int(0)?)?, ops })
     }
 
     /// Returns the text of a change of the field with this number here.
-    fn change_text(&self, field: usize) -> Result<&str, StoreError> {
+    fn change_text(&self, field: usize, texts: &Texts) -> Result<Cow<'_, str>, StoreError> {
         let (id, field) = (CheckpointId(self.uuid(0)?), self.int(field)?);
         let place = format_args!("the change of field {field} at checkpoint {id}");
-        Cell::change(id, field).check(self.text(0)?, place)
+        texts.open(&stored::change(id, field), self.text(0)?, place)
     }
 
     /// Returns the schema of a part of the kind `STATE`, with its fingerprint.
     pub(crate) fn schema(&self) -> Result<(Fingerprint, Schema), StoreError> {
         let fingerprint = Fingerprint::from_bytes(self.id(0)?);
-        let text = Cell::state(fingerprint).check(self.text(0)?, "a schema")?;
+        let text = stored::checked(&stored::state(fingerprint), self.text(0)?, "a schema")?;
         Ok((fingerprint, serde_json::from_str(text).map_err(|error| corrupt("a schema", error))?))
     }
 
     /// Returns the events of a part of the kind `EMITTED`, with the position of their task.
-    pub(crate) fn emitted(&self, id: CheckpointId, limits: SizeLimits) -> Result<(u32, Emitted), StoreError> {
+    pub(crate) fn emitted(&self, id: CheckpointId, texts: &Texts) -> Result<(u32, Emitted), StoreError> {
         let task = u32::try_from(self.int(0)?).map_err(|error| corrupt("events", error))?;
         let place = format_args!("the events of task {task} at checkpoint {id}");
-        let text =
-            limited(limits, "events", Cell::emitted(id, i64::from(task)).check(self.text(0)?, place)?)?;
+        let text = texts.open(&stored::emitted(id, i64::from(task)), self.text(0)?, place)?;
+        let text = limited(texts, "events", &text)?;
         Ok((task, serde_json::from_str(text).map_err(|error| corrupt("events", error))?))
     }
 
     /// Adds the record of a part of the kind `PENDING`, `ASK` or `EFFECT`.
-    pub(crate) fn add_to(&self, work: &mut Carried, limits: SizeLimits) -> Result<(), StoreError> {
+    pub(crate) fn add_to(&self, work: &mut Carried, texts: &Texts) -> Result<(), StoreError> {
         match self.kind {
-            kind::ASK => work.asks.push(self.ask(limits)?),
-            kind::EFFECT => work.effects.push(self.effect(limits)?),
+            kind::ASK => work.asks.push(self.ask(texts)?),
+            kind::EFFECT => work.effects.push(self.effect(texts)?),
             _ => {
-                let text = Cell::pending().check(self.text(0)?, "a pending result")?;
-                let text = limited(limits, "a result", text)?;
+                let task = TaskId::from_bytes(self.id(0)?);
+                let text = texts.open(&stored::pending(task), self.text(0)?, "a pending result")?;
+                let text = limited(texts, "a result", &text)?;
                 match Pending::parse(text).map_err(|error| corrupt("a pending result", error))? {
                     Pending::Finished(result) => work.results.push(result),
                     Pending::Failed(failure) => work.failures.push(failure),
@@ -208,8 +222,8 @@ impl Part {
     }
 }
 
-fn limited<'t>(limits: SizeLimits, place: &str, text: &'t str) -> Result<&'t str, StoreError> {
-    limits.of_record().check(text).map_err(|excess| too_large(place, excess))?;
+fn limited<'t>(texts: &Texts, place: &str, text: &'t str) -> Result<&'t str, StoreError> {
+    texts.limits.of_record().check(text).map_err(|excess| too_large(place, excess))?;
     Ok(text)
 }
 
@@ -231,7 +245,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn of(part: &Part, limits: SizeLimits) -> Result<Self, StoreError> {
+    pub(crate) fn of(part: &Part, texts: &Texts) -> Result<Self, StoreError> {
         let parent = part.optional_int(1);
         let parent_id = match parent {
             None => None,
@@ -244,7 +258,8 @@ impl Line {
         let source = source_of(&place, part.int(4)?)?;
         let (state, graph) = (Fingerprint::from_bytes(part.id(4)?), Fingerprint::from_bytes(part.id(5)?));
         let columns = Columns { id, run, step, source, state, graph };
-        let manifest = limited(limits, &place, columns.check(part.text(0)?, &place)?)?.to_owned();
+        let manifest = columns.open(texts, part.text(0)?, &place)?;
+        let manifest = limited(texts, &place, &manifest)?.to_owned();
         let (seq, owner) = (part.int(0)?, part.int(2)?);
         Ok(Self { seq, parent, id, parent_id, thread, owner, run, step, source, state, graph, manifest })
     }
@@ -301,24 +316,19 @@ pub(crate) type Schemas = HashMap<Fingerprint, Arc<Schema>>;
 
 impl Reading {
     /// Adds a part of this checkpoint.
-    pub(crate) fn add(
-        &mut self,
-        part: Part,
-        limits: SizeLimits,
-        schemas: &mut Schemas,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, part: Part, texts: &Texts, schemas: &mut Schemas) -> Result<(), StoreError> {
         match part.kind {
             kind::PLACE => self.place = Some(part),
-            kind::LINE => self.line = Some(Line::of(&part, limits)?),
-            kind::CHANGE => self.changes.push(part.change(limits)?),
-            kind::PENDING | kind::ASK | kind::EFFECT => part.add_to(&mut self.work, limits)?,
+            kind::LINE => self.line = Some(Line::of(&part, texts)?),
+            kind::CHANGE => self.changes.push(part.change(texts)?),
+            kind::PENDING | kind::ASK | kind::EFFECT => part.add_to(&mut self.work, texts)?,
             kind::EMITTED => {
                 let line =
                     self.line.as_ref().ok_or_else(|| corrupt("events", "their checkpoint is missing"))?;
-                self.emitted.push(part.emitted(line.id, limits)?);
+                self.emitted.push(part.emitted(line.id, texts)?);
             }
             kind::VALUE => {
-                let (field, ops) = (field(part.int(0)?)?, ops(part.change_text(1)?, limits)?);
+                let (field, ops) = (field(part.int(0)?)?, ops(&part.change_text(1, texts)?, texts)?);
                 match self.values.last_mut() {
                     Some((last, all)) if *last == field => all.extend(ops),
                     _ => self.values.push((field, ops)),
@@ -349,11 +359,7 @@ impl Reading {
     }
 
     /// Folds the values. Their total size is limited to that of a state.
-    pub(crate) fn values(
-        &mut self,
-        schema: &Schema,
-        limits: SizeLimits,
-    ) -> Result<Vec<FieldValue>, StoreError> {
+    pub(crate) fn values(&mut self, schema: &Schema, texts: &Texts) -> Result<Vec<FieldValue>, StoreError> {
         let mut values = Vec::new();
         let mut bytes = 0;
         for (field, ops) in self.values.drain(..) {
@@ -361,31 +367,31 @@ impl Reading {
             let place = || {
                 stored.map_or_else(|| format!("field {}", field.0), |stored| format!("field {}", stored.name))
             };
-            let mut fold = Fold::within(limits);
+            let mut fold = Fold::within(texts.limits);
             for op in ops {
                 fold.apply(&op.resolve(&Inline)?).map_err(|error| undecoded(place(), error))?;
             }
             let Some(value) = fold.finish().map_err(|error| undecoded(place(), error))? else { continue };
             bytes += value.as_str().len();
-            if bytes > limits.most_bytes() {
-                return Err(too_large("the state", Excess::Bytes(limits.most_bytes())));
+            if bytes > texts.limits.most_bytes() {
+                return Err(too_large("the state", Excess::Bytes(texts.limits.most_bytes())));
             }
             values.push(FieldValue { field, value });
         }
         // A value has at least two bytes, so values need not be counted in a small state.
-        if bytes / 2 > limits.most_values()
-            && let Err(excess) = StateSize::of(&values).check(&limits)
+        if bytes / 2 > texts.limits.most_values()
+            && let Err(excess) = StateSize::of(&values).check(&texts.limits)
         {
             return Err(too_large("the state", excess));
         }
         Ok(values)
     }
 
-    pub(crate) fn loaded(mut self, limits: SizeLimits, schemas: &Schemas) -> Result<Loaded, StoreError> {
+    pub(crate) fn loaded(mut self, texts: &Texts, schemas: &Schemas) -> Result<Loaded, StoreError> {
         let (seq, graph) = self.seen()?;
         let line = self.line()?;
         let schema = find(schemas, line.state)?;
-        let values = self.values(&schema, limits)?;
+        let values = self.values(&schema, texts)?;
         let changes = match line.source {
             Source::Pruned => whole(values.clone()),
             _ => std::mem::take(&mut self.changes),
@@ -396,12 +402,12 @@ impl Reading {
         Ok(Loaded { seq, graph, checkpoint, values, schema, results, failures, asks, effects })
     }
 
-    pub(crate) fn step(mut self, limits: SizeLimits, schemas: &Schemas) -> Result<StepRecord, StoreError> {
+    pub(crate) fn step(mut self, texts: &Texts, schemas: &Schemas) -> Result<StepRecord, StoreError> {
         let (seq, graph) = self.seen()?;
         let line = self.line()?;
         let schema = find(schemas, line.state)?;
         if line.source == Source::Pruned {
-            self.changes = whole(self.values(&schema, limits)?);
+            self.changes = whole(self.values(&schema, texts)?);
         }
         Ok(StepRecord {
             seq: Seq(seq.cast_unsigned()),
@@ -429,7 +435,7 @@ fn field(number: i64) -> Result<FieldId, StoreError> {
     u16::try_from(number).map(FieldId).map_err(|error| corrupt("a change", error))
 }
 
-fn ops(text: &str, limits: SizeLimits) -> Result<Vec<StoredOp>, StoreError> {
-    let text = limited(limits, "a checkpoint's changes", text)?;
+fn ops(text: &str, texts: &Texts) -> Result<Vec<StoredOp>, StoreError> {
+    let text = limited(texts, "a checkpoint's changes", text)?;
     serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
 }

@@ -58,12 +58,13 @@ END $$;
 CREATE FUNCTION @.work_on(_thread bigint, _base bigint, _head boolean) RETURNS SETOF @.part
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN QUERY SELECT 3, NULL::bigint[], NULL::bytea[], ARRAY[p.text] FROM @.pending p
+    RETURN QUERY SELECT 3, NULL::bigint[], ARRAY[p.task], ARRAY[p.text, p.recorded::text] FROM @.pending p
         WHERE p.thread = _thread AND p.base = _base ORDER BY p.id;
-    RETURN QUERY SELECT 4, ARRAY[a.by_deadline::integer::bigint], NULL::bytea[],
+    RETURN QUERY SELECT 4, ARRAY[a.by_deadline::integer::bigint], ARRAY[a.interrupt],
             ARRAY[a.text, a.fallback, a.answer, a.deadline::text] FROM @.ask a
         WHERE a.thread = _thread AND a.base = _base AND (_head OR a.answer IS NOT NULL) ORDER BY a.id;
-    RETURN QUERY SELECT 5, ARRAY[e.attempt, e.starts], ARRAY[e.token], ARRAY[e.text, e.outcome] FROM @.effect e
+    RETURN QUERY SELECT 5, ARRAY[e.attempt, e.starts], ARRAY[e.token, e.slot],
+            ARRAY[e.text, e.outcome, e.recorded::text] FROM @.effect e
         WHERE e.thread = _thread AND e.base = _base AND (_head OR e.outcome IS NOT NULL) ORDER BY e.id;
 END $$;
 
@@ -251,7 +252,7 @@ END $$;
 -- The open questions on the heads of a graph's threads, by thread.
 CREATE FUNCTION @.open_asks(_graph bytea) RETURNS SETOF @.part
 LANGUAGE sql STABLE AS $$
-    SELECT 4, ARRAY[0::bigint], ARRAY[t.name], ARRAY[a.text, a.fallback, a.answer, a.deadline::text]
+    SELECT 4, ARRAY[0::bigint], ARRAY[t.name, a.interrupt], ARRAY[a.text, a.fallback, a.answer, a.deadline::text]
     FROM @.ask a JOIN @.thread t ON t.id = a.thread AND t.head = a.base
     WHERE a.answer IS NULL AND t.graph = _graph AND position('\x1f'::bytea IN t.name) = 0
     ORDER BY t.name, a.id

@@ -458,15 +458,47 @@ BEGIN
 END $$;
 
 -- Deletes expired events and requests; returns threads that have expired.
-CREATE FUNCTION @.sweep_records(_now bigint, _limit bigint) RETURNS SETOF text
+CREATE FUNCTION @.sweep_records(_now bigint, _limit bigint) RETURNS TABLE (name bytea, text text)
 LANGUAGE plpgsql AS $$
 BEGIN
     WITH due AS (DELETE FROM @.server_expiring x WHERE x.at <= _now RETURNING x.thread, x.run)
     DELETE FROM @.server_event e USING due d WHERE e.thread = d.thread AND e.run = d.run;
     DELETE FROM @.server_request q WHERE q.at < clock_timestamp() - interval '1 hour';
-    RETURN QUERY SELECT t.text FROM @.server_thread t
+    RETURN QUERY SELECT t.name, t.text FROM @.server_thread t
         WHERE t.expires <= _now AND t.status <> 'busy' AND NOT EXISTS (
             SELECT 1 FROM @.server_run r WHERE r.thread = t.id AND r.next_call IS NOT NULL
         )
         ORDER BY t.expires, t.name LIMIT _limit;
+END $$;
+
+-- The columns whose texts an encrypted schema encrypts.
+CREATE FUNCTION @.encrypted_columns() RETURNS TABLE (tab text, col text)
+LANGUAGE sql IMMUTABLE AS $$
+    VALUES ('checkpoint', 'manifest'), ('change', 'text'), ('emitted', 'text'), ('pending', 'text'), ('ask', 'text'),
+        ('ask', 'fallback'), ('ask', 'answer'), ('effect', 'text'), ('effect', 'outcome'), ('server_thread', 'text'),
+        ('server_run', 'text'), ('server_run', 'error'), ('server_assistant', 'text'), ('server_cron', 'text'),
+        ('server_event', 'text')
+$$;
+
+-- Lets these columns have only encrypted texts, or only plain ones, or both if it is null: a program that opened the schema before it was encrypted
+-- or decrypted writes nothing more. The manifest of a pruned checkpoint is always plain, and an encrypted schema has no store.
+CREATE FUNCTION @.protect(_encrypted boolean) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    c record;
+BEGIN
+    FOR c IN SELECT * FROM @.encrypted_columns() LOOP
+        EXECUTE format('ALTER TABLE @.%I DROP CONSTRAINT IF EXISTS %I, DROP CONSTRAINT IF EXISTS %I',
+            c.tab, 'plain_' || c.col, 'encrypted_' || c.col);
+        CONTINUE WHEN _encrypted IS NULL;
+        EXECUTE format('ALTER TABLE @.%I ADD CONSTRAINT %I CHECK (%s)', c.tab,
+            CASE WHEN _encrypted THEN 'encrypted_' ELSE 'plain_' END || c.col,
+            CASE WHEN NOT _encrypted THEN format('left(%I, 1) <> %L', c.col, '~')
+                WHEN c.col = 'manifest' THEN 'left(manifest, 1) = ''~'' OR source = 4'
+                ELSE format('left(%I, 1) = %L', c.col, '~') END);
+    END LOOP;
+    ALTER TABLE @.item DROP CONSTRAINT IF EXISTS encrypted_store;
+    IF _encrypted THEN
+        ALTER TABLE @.item ADD CONSTRAINT encrypted_store CHECK (false);
+    END IF;
 END $$;

@@ -26,7 +26,7 @@ use super::parts::Part;
 use super::records::PostgresRecords;
 use super::session::{Session, scalar};
 use super::store::PostgresStore;
-use super::stored::Cell;
+use super::stored;
 use super::work::write;
 use crate::error::corrupt;
 
@@ -80,7 +80,8 @@ impl PostgresSaver {
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
         let (retention, every) = (options.retention.clone(), options.retain_every);
         let session = Session::open(config, options).await?;
-        let records = PostgresRecords::new(Arc::clone(session.database()), session.limits());
+        session.add_current_key().await?;
+        let records = PostgresRecords::new(Arc::clone(session.database()), session.texts());
         let background = Background::start(&session, &retention, every).map(Arc::new);
         Ok(Self { session, records: Arc::new(records), background })
     }
@@ -99,11 +100,11 @@ impl Checkpointer for PostgresSaver {
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         let fingerprint = graph.schema.fingerprint();
         let schema = Json::encode(&graph.schema).map_err(|error| StoreError::Io(Box::new(error)))?;
-        let schema = Cell::state(fingerprint).store(schema.as_str());
+        let schema = stored::with_checksum(&stored::state(fingerprint), schema.as_str());
         let call = Call::of("register").bytes(Some(fingerprint.as_bytes())).text(schema);
         let call = call.bytes(Some(graph.topology_fingerprint.as_bytes()));
-        let place = Cell::graph(graph.topology_fingerprint, &graph.name);
-        let call = call.name(&graph.name).text(place.store(graph.topology.as_str()));
+        let place = stored::graph(graph.topology_fingerprint, &graph.name);
+        let call = call.name(&graph.name).text(stored::with_checksum(&place, graph.topology.as_str()));
         self.session.read(&call, &About::thread(&"".into())).await?;
         self.session.remember_schema(fingerprint, &graph.schema);
         Ok(())
@@ -166,7 +167,10 @@ impl Checkpointer for PostgresSaver {
             EffectWrite::End { effect, outcome } => {
                 outcome.check(&self.session.limits())?;
                 let rows = self.session.write(onto, &onto.end(&effect, &outcome)?, Repeat::Always).await?;
-                if scalar(&rows)? { Ok(None) } else { Err(superseded()) }
+                match scalar::<Option<&str>>(&rows)? {
+                    Some(held) if !self.session.is_outcome(&effect, held, &outcome)? => Err(superseded()),
+                    _ => Ok(None),
+                }
             }
             EffectWrite::Note(effect) => {
                 effect.check(&self.session.limits())?;

@@ -5,7 +5,6 @@ use superstep_core::checkpoint::{
     ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
-use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -13,6 +12,7 @@ use super::call::Call;
 use super::error::{About, located};
 use super::parts::{Line, Part, Reading, Schemas, kind};
 use super::session::Session;
+use super::stored::Texts;
 use crate::error::corrupt;
 use crate::history::decode::{Outline, Outlines};
 
@@ -71,7 +71,7 @@ impl Session {
             let mut worker = place.int(1)?;
             let mut oldest = None;
             for part in parts {
-                let line = Line::of(&part, self.limits())?;
+                let line = Line::of(&part, self.texts())?;
                 if Outline::parse(&line.manifest)?.is_next(node) {
                     return Ok(Some(Selection::Seen { seq: line.seq, worker }));
                 }
@@ -141,7 +141,7 @@ impl Session {
         let rows = self.read(&call, &About::thread(&"".into())).await?;
         let mut outlines = Outlines::default();
         let threads = ThreadParts::all(&rows)?.into_iter();
-        threads.map(|parts| parts.summary(self.limits(), &mut outlines)).collect()
+        threads.map(|parts| parts.summary(self.texts(), &mut outlines)).collect()
     }
 
     async fn open_asks(
@@ -153,7 +153,7 @@ impl Session {
         let asks = Part::all(&rows)?.into_iter();
         let ask = |part: Part| {
             let thread: ThreadId = part.name(0)?.into();
-            let ask = part.ask(self.limits()).map_err(|error| located(error, &thread, None))?;
+            let ask = part.ask(self.texts()).map_err(|error| located(error, &thread, None))?;
             Ok((thread, ask))
         };
         asks.map(ask).collect()
@@ -179,7 +179,7 @@ impl Session {
         let parts = Part::all(rows)?.into_iter().filter(|part| part.kind == kind::LINE);
         let mut lines = Vec::new();
         for part in parts {
-            let line = Line::of(&part, self.limits())?;
+            let line = Line::of(&part, self.texts())?;
             if is_wanted(&line) {
                 lines.push(line.summary(&mut outlines)?);
             }
@@ -204,11 +204,11 @@ impl Session {
             if part.kind == kind::LINE {
                 ids.push(CheckpointId(part.uuid(0)?));
             }
-            let added = reading.add(part, self.limits(), &mut schemas);
+            let added = reading.add(part, self.texts(), &mut schemas);
             added.map_err(|error| located(error, &past.thread, ids.last().copied()))?;
         }
         let steps = readings.into_iter().zip(ids).map(|(reading, id)| {
-            reading.step(self.limits(), &schemas).map_err(|error| located(error, &past.thread, Some(id)))
+            reading.step(self.texts(), &schemas).map_err(|error| located(error, &past.thread, Some(id)))
         });
         steps.collect()
     }
@@ -249,18 +249,14 @@ impl ThreadParts {
     }
 
     /// Returns the entry of the list.
-    pub(crate) fn summary(
-        self,
-        limits: SizeLimits,
-        outlines: &mut Outlines,
-    ) -> Result<ThreadSummary, StoreError> {
+    pub(crate) fn summary(self, texts: &Texts, outlines: &mut Outlines) -> Result<ThreadSummary, StoreError> {
         let thread = self.name()?;
         let (mut head, mut open_asks) = (None, Vec::new());
         for part in self.others {
             if part.kind == kind::LINE {
-                head = Some(Line::of(&part, limits)?.summary(outlines)?);
+                head = Some(Line::of(&part, texts)?.summary(outlines)?);
             } else {
-                let ask = part.ask(limits);
+                let ask = part.ask(texts);
                 open_asks.push(
                     ask.map_err(|error| {
                         located(error, &thread, head.as_ref().map(|head: &Summary| head.id))

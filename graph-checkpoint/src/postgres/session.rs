@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::{
-    Answered, AskRecord, At, EffectRecord, LeaseRecord, Load, Loaded, StateSize, StoreError, TaskResult,
+    Answered, AskRecord, At, EffectId, EffectOutcome, EffectRecord, LeaseRecord, Load, Loaded, StateSize,
+    StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Schema, SizeLimits};
@@ -14,13 +15,14 @@ use uuid::Uuid;
 
 use super::call::Call;
 use super::database::{Database, Repeat};
-use super::error::{About, PostgresError, located};
+use super::error::{About, Fault, PostgresError, located};
 use super::migrate;
 use super::options::PostgresOptions;
 use super::parts::{Part, Reading, Schemas, kind};
-use super::stored::Cell;
+use super::stored::{self, Texts};
 use super::work::{Onto, write};
 use crate::error::corrupt;
+use crate::pending::key::encode;
 
 /// The database of a saver, for one caller: with its lease, if it has one.
 #[derive(Clone)]
@@ -32,7 +34,7 @@ pub(crate) struct Session {
 
 struct Open {
     database: Arc<Database>,
-    limits: SizeLimits,
+    texts: Texts,
     threads: Mutex<HashMap<ThreadId, Known>>,
     schemas: Mutex<HashMap<Fingerprint, Arc<Schema>>>,
 }
@@ -52,10 +54,30 @@ const THREADS: usize = 8192;
 impl Session {
     pub(crate) async fn open(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
         let database = Database::new(config, &options)?;
-        migrate::migrate(&database, &options).await?;
+        let texts = migrate::migrate(&database, &options).await?;
         let (threads, schemas) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
-        let open = Open { database: Arc::new(database), limits: options.limits, threads, schemas };
+        let open = Open { database: Arc::new(database), texts, threads, schemas };
         Ok(Self { open: Arc::new(open), lease: None })
+    }
+
+    /// Names the key that encrypts in the schema, before the first text is encrypted with it.
+    pub(crate) async fn add_current_key(&self) -> Result<(), StoreError> {
+        let Some(encryption) = &self.texts().encryption else { return Ok(()) };
+        let database = self.database();
+        let mut attempts = database.attempts();
+        loop {
+            let added = async {
+                let connection = database.connection().await?;
+                match encryption.has_current(database, &connection).await? {
+                    true => Ok(()),
+                    false => encryption.add_current(database, &connection).await,
+                }
+            };
+            match added.await {
+                Err(fault) => attempts.after(fault, Repeat::Always).await.map_err(Fault::plain)?,
+                Ok(()) => return Ok(()),
+            }
+        }
     }
 
     /// Returns the same database for the holder of a lease.
@@ -68,7 +90,11 @@ impl Session {
     }
 
     pub(crate) fn limits(&self) -> SizeLimits {
-        self.open.limits
+        self.open.texts.limits
+    }
+
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.open.texts
     }
 
     pub(crate) fn lease(&self) -> Option<&LeaseRecord> {
@@ -117,7 +143,7 @@ impl Session {
         let rows = self.read(&call, &About::thread(&"".into())).await?;
         let (mut reading, mut found) = (Reading::default(), Schemas::new());
         for part in Part::all(&rows)? {
-            reading.add(part, self.limits(), &mut found)?;
+            reading.add(part, self.texts(), &mut found)?;
         }
         let found = found.remove(&fingerprint);
         if let Some(schema) = &found {
@@ -196,20 +222,20 @@ impl Session {
         let id = id.map(CheckpointId).or(known);
         let load = || {
             for part in all {
-                reading.add(part, self.limits(), &mut schemas)?;
+                reading.add(part, self.texts(), &mut schemas)?;
             }
             if reading.is_known()? {
                 return Ok(Load::Unchanged(std::mem::take(&mut reading.work)));
             }
             std::mem::take(&mut reading)
-                .loaded(self.limits(), &schemas)
+                .loaded(self.texts(), &schemas)
                 .map(|loaded| Load::Whole(Box::new(loaded)))
         };
         load().map_err(|error| located(error, thread, id))
     }
 
     pub(crate) fn onto<'c>(&'c self, thread: &'c ThreadId, base: CheckpointId) -> Onto<'c> {
-        Onto { thread, base, lease: self.lease() }
+        Onto { thread, base, lease: self.lease(), texts: self.texts() }
     }
 
     /// Calls a function that writes work on top of `base`.
@@ -244,8 +270,8 @@ impl Session {
         };
         let parse = |text: &str| {
             let place = format!("a result of thread {}, checkpoint {}", onto.thread, onto.base);
-            let text = Cell::pending().check(text, &place)?;
-            serde_json::from_str::<TaskResult>(text).map_err(|error| corrupt(place, error))
+            let text = self.texts().open(&stored::pending(result.task), text, &place)?;
+            serde_json::from_str::<TaskResult>(&text).map_err(|error| corrupt(place, error))
         };
         let Some(held) = scalar::<Option<String>>(&rows)? else { return Ok(result) };
         let found = parse(&held)?;
@@ -271,9 +297,20 @@ impl Session {
         let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
         let is_current = row.try_get("is_current").map_err(answer)?;
         let held: Option<i32> = row.try_get("k").map_err(answer)?;
-        let held = held.map(|_| Part::read(row)?.effect(self.limits())).transpose();
+        let held = held.map(|_| Part::read(row)?.effect(self.texts())).transpose();
         let held = held.map_err(|error| located(error, onto.thread, Some(onto.base)))?;
         Ok((is_current, held))
+    }
+
+    /// Returns `true` if a stored outcome of an effect is this one.
+    pub(crate) fn is_outcome(
+        &self,
+        id: &EffectId,
+        held: &str,
+        outcome: &EffectOutcome,
+    ) -> Result<bool, StoreError> {
+        let cell = stored::outcome(&encode(id)?);
+        Ok(self.texts().open(&cell, held, "the outcome of an effect")? == encode(outcome)?)
     }
 
     pub(crate) async fn note(&self, onto: Onto<'_>, effect: &EffectRecord) -> Result<(), StoreError> {
@@ -296,8 +333,9 @@ impl Session {
         answers: &[(InterruptId, Json)],
     ) -> Result<Answered, StoreError> {
         let interrupts: Vec<&[u8]> = answers.iter().map(|(id, _)| &id.as_bytes()[..]).collect();
-        let texts = answers.iter().map(|(id, answer)| Cell::answer(*id).store(answer.as_str()));
-        let texts: Vec<String> = texts.collect();
+        let texts =
+            answers.iter().map(|(id, answer)| self.texts().store(&stored::answer(*id), answer.as_str()));
+        let texts = texts.collect::<Result<Vec<String>, _>>()?;
         let call = write("answer", self.lease()).name(thread.as_str());
         let call = call.argument(interrupts, Type::BYTEA_ARRAY).argument(texts, Type::TEXT_ARRAY);
         let call = call.uuid(Some(Uuid::new_v4()));
@@ -306,7 +344,7 @@ impl Session {
         let rows = rows.map_err(|fault| fault.about(&about))?;
         let (mut reading, mut schemas) = (Reading::default(), Schemas::new());
         for part in Part::all(&rows)? {
-            let added = reading.add(part, self.limits(), &mut schemas);
+            let added = reading.add(part, self.texts(), &mut schemas);
             added.map_err(|error| located(error, thread, None))?;
         }
         let head = reading.place.as_ref().ok_or_else(|| PostgresError::Answer("no head".into()))?;
@@ -328,7 +366,7 @@ impl Session {
         let asks = Part::all(&rows)?.into_iter();
         let ask = |part: Part| {
             let thread: ThreadId = part.name(0)?.into();
-            let ask = part.ask(self.limits()).map_err(|error| located(error, &thread, None))?;
+            let ask = part.ask(self.texts()).map_err(|error| located(error, &thread, None))?;
             Ok((thread, ask))
         };
         asks.map(ask).collect()

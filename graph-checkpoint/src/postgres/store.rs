@@ -17,7 +17,7 @@ use super::database::{Database, Repeat};
 use super::error::{Fault, PostgresError};
 use super::saver::PostgresSaver;
 use super::session::scalar;
-use super::stored::Cell;
+use super::stored;
 use crate::store::access_error;
 
 /// Stores entries in a Postgres database, with an index of their words.
@@ -80,7 +80,7 @@ impl StoreBackend for PostgresStore {
         let call = Call::of("put_item")
             .name(&path)
             .name(&put.key)
-            .text(Cell::item(&path, &put.key).store(put.value.as_str()));
+            .text(stored::with_checksum(&stored::item(&path, &put.key), put.value.as_str()));
         let call = call.argument(words, Type::TEXT_ARRAY).int(millis(now)).int(put.expires_ms.map(millis));
         self.call(call, Repeat::Always).await.map(drop)
     }
@@ -159,8 +159,9 @@ fn entry(row: &Row) -> Result<Entry, AccessError> {
     };
     let time = |time: i64| time.max(0).unsigned_abs();
     let text: &str = get(row, 5)?;
-    let place = Cell::item(&String::from_utf8_lossy(path), &String::from_utf8_lossy(key));
-    let text = place.check(text, "").map_err(|_| damaged("its checksum does not match".to_owned()))?;
+    let place = stored::item(&String::from_utf8_lossy(path), &String::from_utf8_lossy(key));
+    let text =
+        stored::checked(&place, text, "").map_err(|_| damaged("its checksum does not match".to_owned()))?;
     Ok(Entry {
         namespace: namespace_of(path)?,
         key: std::str::from_utf8(key).map_err(|error| damaged(error.to_string()))?.to_owned(),

@@ -1,10 +1,18 @@
 -- The tables of format 1, in the schema that the saver uses.
 -- Names are bytes: they may contain any character, and sort by their bytes. They are found by their hashes, because an
 -- index has no room for a long name. Texts are JSON, unchanged; they contain no zero byte. Those of checkpoints, of work and of
--- the store begin with their checksums: see stored.rs.
+-- the store begin with their checksums, and in an encrypted schema most texts are encrypted: see stored.rs.
 
 -- `cuts` counts the deletions of checkpoints and the imports. A pruning that finds another number reads everything again.
 CREATE TABLE @.format (version integer NOT NULL, cuts bigint NOT NULL DEFAULT 0);
+
+-- The keys of an encrypted schema. `schema` is the id of this one, and `proof` its secret, encrypted with the key.
+CREATE TABLE @.encryption (
+    key bytea PRIMARY KEY,
+    schema bytea NOT NULL,
+    proof text NOT NULL,
+    added timestamptz NOT NULL DEFAULT clock_timestamp()
+);
 
 CREATE TABLE @.described_state (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

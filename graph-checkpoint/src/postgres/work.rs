@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::call::Call;
-use super::stored::Cell;
+use super::stored::{self, Texts};
 use crate::pending::key::encode;
 use crate::pending::results::encode_failure;
 
@@ -20,17 +20,13 @@ pub(crate) fn write<'c>(function: &'static str, lease: Option<&'c LeaseRecord>) 
     call.bytes(lease.map(|lease| lease.thread.as_str().as_bytes()))
 }
 
-/// Returns a digest as the functions take it: a number in decimal digits.
-pub(crate) fn digits(recorded: Recorded) -> String {
-    u128::from_le_bytes(recorded.to_bytes()).to_string()
-}
-
 /// The checkpoint on which work is stored, and the lease of the caller.
 #[derive(Clone, Copy)]
 pub(crate) struct Onto<'c> {
     pub(crate) thread: &'c ThreadId,
     pub(crate) base: CheckpointId,
     pub(crate) lease: Option<&'c LeaseRecord>,
+    pub(crate) texts: &'c Texts,
 }
 
 impl<'c> Onto<'c> {
@@ -43,30 +39,31 @@ impl<'c> Onto<'c> {
         // A result without targets is completed by this one.
         let without = match result.targets {
             None => None,
-            Some(_) => Some(stored(&TaskResult { targets: None, handled: None, ..result.clone() })?),
+            Some(_) => {
+                Some(self.texts.result(&TaskResult { targets: None, handled: None, ..result.clone() })?)
+            }
         };
-        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(stored(result)?);
-        Ok(call.text(digits(recorded)).text(without))
+        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(self.texts.result(result)?);
+        Ok(call.text(self.texts.number(recorded)?).text(without))
     }
 
     /// Replaces the result `held`, which was recorded without targets, by `result`, which completes it.
     pub(crate) fn complete(self, held: String, result: &'c TaskResult) -> Result<Call<'c>, StoreError> {
         let recorded = Recorded::of(std::slice::from_ref(result), &[]);
-        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(stored(result)?);
-        Ok(call.text(digits(recorded)).text(Some(held)))
+        let call = self.call("record").bytes(Some(result.task.as_bytes())).text(self.texts.result(result)?);
+        Ok(call.text(self.texts.number(recorded)?).text(Some(held)))
     }
 
     pub(crate) fn fail(self, failure: &'c FailureRecord) -> Result<Call<'c>, StoreError> {
-        Ok(self
-            .call("fail")
-            .bytes(Some(failure.task.as_bytes()))
-            .text(Cell::pending().store(&encode_failure(failure)?)))
+        let text = self.texts.failure(failure)?;
+        Ok(self.call("fail").bytes(Some(failure.task.as_bytes())).text(text))
     }
 
     pub(crate) fn ask(self, asks: &'c [AskRecord]) -> Result<Call<'c>, StoreError> {
         let interrupts: Vec<&[u8]> = asks.iter().map(|ask| &ask.id.as_bytes()[..]).collect();
         let tasks: Vec<&[u8]> = asks.iter().map(|ask| &ask.task.as_bytes()[..]).collect();
-        let rows: Vec<AskTexts> = asks.iter().map(AskTexts::of).collect::<Result<_, _>>()?;
+        let rows: Vec<AskTexts> =
+            asks.iter().map(|ask| AskTexts::of(self.texts, ask)).collect::<Result<_, _>>()?;
         let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
         let deadlines = rows.iter().map(|row| row.deadline.clone());
         let fallbacks = rows.iter().map(|row| row.fallback.clone());
@@ -87,11 +84,13 @@ impl<'c> Onto<'c> {
         effect: &'c EffectRecord,
         request: Option<Uuid>,
     ) -> Result<Call<'c>, StoreError> {
-        let call = self.call("begin_effect").argument(slot(&effect.id)?, Type::BYTEA).text(started(effect)?);
+        let call = self.call("begin_effect").argument(self.texts.slot(&effect.id)?, Type::BYTEA);
+        let call = call.text(self.texts.started(effect)?);
         let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
         let call = call.bytes(Some(effect.token.as_bytes()));
-        let outcome = effect.outcome.as_ref().map(|outcome| ended(&effect.id, outcome)).transpose()?;
-        Ok(call.text(outcome).text(success(effect)).uuid(request))
+        let outcome =
+            effect.outcome.as_ref().map(|outcome| self.texts.ended(&effect.id, outcome)).transpose()?;
+        Ok(call.text(outcome).text(self.texts.success(effect)?).uuid(request))
     }
 
     pub(crate) fn end(self, id: &'c EffectId, outcome: &EffectOutcome) -> Result<Call<'c>, StoreError> {
@@ -102,8 +101,8 @@ impl<'c> Onto<'c> {
             token: superstep_core::id::IdempotencyKey::from_bytes([0; 16]),
             outcome: Some(outcome.clone()),
         };
-        let call = self.call("end_effect").argument(slot(id)?, Type::BYTEA);
-        Ok(call.text(self::ended(id, outcome)?).text(success(&ended)))
+        let call = self.call("end_effect").argument(self.texts.slot(id)?, Type::BYTEA);
+        Ok(call.text(self.texts.ended(id, outcome)?).text(self.texts.success(&ended)?))
     }
 }
 
@@ -116,42 +115,51 @@ pub(crate) struct AskTexts {
 }
 
 impl AskTexts {
-    pub(crate) fn of(ask: &AskRecord) -> Result<Self, StoreError> {
+    pub(crate) fn of(texts: &Texts, ask: &AskRecord) -> Result<Self, StoreError> {
         let rest = AskRecord { deadline: None, answer: None, answered_by: AnsweredBy::Caller, ..ask.clone() };
         let deadline = ask.deadline.as_ref().map(|deadline| deadline.at_ms.to_string());
-        let value = |value: &Json| Cell::answer(ask.id).store(value.as_str());
+        let value = |value: &Json| texts.store(&stored::answer(ask.id), value.as_str());
         Ok(Self {
-            text: Cell::ask(deadline.as_deref()).store(&encode(&rest)?),
-            fallback: ask.deadline.as_ref().map(|deadline| value(&deadline.default)),
-            answer: ask.answer.as_ref().map(value),
+            text: texts.store(&stored::ask(ask.id, deadline.as_deref()), &encode(&rest)?)?,
+            fallback: ask.deadline.as_ref().map(|deadline| value(&deadline.default)).transpose()?,
+            answer: ask.answer.as_ref().map(value).transpose()?,
             deadline,
         })
     }
 }
 
-/// Returns the stored form of a result.
-pub(crate) fn stored(result: &TaskResult) -> Result<String, StoreError> {
-    Ok(Cell::pending().store(&encode(result)?))
-}
+impl Texts {
+    /// Returns the stored form of a result.
+    pub(crate) fn result(&self, result: &TaskResult) -> Result<String, StoreError> {
+        self.store(&stored::pending(result.task), &encode(result)?)
+    }
 
-/// Returns the stored form of an effect that was started.
-pub(crate) fn started(effect: &EffectRecord) -> Result<String, StoreError> {
-    let (attempt, starts) = (i64::from(effect.attempt), i64::from(effect.starts));
-    Ok(Cell::effect(attempt, starts, effect.token.as_bytes()).store(&encode(&effect.id)?))
-}
+    /// Returns the stored form of a failure.
+    pub(crate) fn failure(&self, failure: &FailureRecord) -> Result<String, StoreError> {
+        self.store(&stored::pending(failure.task), &encode_failure(failure)?)
+    }
 
-/// Returns the stored form of the outcome of an effect.
-pub(crate) fn ended(id: &EffectId, outcome: &EffectOutcome) -> Result<String, StoreError> {
-    Ok(Cell::outcome(&encode(id)?).store(&encode(outcome)?))
-}
+    /// Returns the stored form of an effect that was started.
+    pub(crate) fn started(&self, effect: &EffectRecord) -> Result<String, StoreError> {
+        let (attempt, starts) = (i64::from(effect.attempt), i64::from(effect.starts));
+        let cell = stored::effect(attempt, starts, effect.token.as_bytes(), &self.slot(&effect.id)?);
+        self.store(&cell, &encode(&effect.id)?)
+    }
 
-/// Returns the digest of an effect that succeeded.
-pub(crate) fn success(effect: &EffectRecord) -> Option<String> {
-    let is_success = matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
-    is_success.then(|| digits(Recorded::of(&[], std::slice::from_ref(effect))))
-}
+    /// Returns the stored form of the outcome of an effect.
+    pub(crate) fn ended(&self, id: &EffectId, outcome: &EffectOutcome) -> Result<String, StoreError> {
+        self.store(&stored::outcome(&encode(id)?), &encode(outcome)?)
+    }
 
-/// Returns the hash by which an effect is found. Its name and its key may be longer than an index allows.
-pub(crate) fn slot(id: &EffectId) -> Result<Vec<u8>, StoreError> {
-    Ok(blake3::hash(encode(id)?.as_bytes()).as_bytes()[..16].to_vec())
+    /// Returns the number of an effect that succeeded.
+    pub(crate) fn success(&self, effect: &EffectRecord) -> Result<Option<String>, StoreError> {
+        let is_success = matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
+        let number = is_success.then(|| self.number(Recorded::of(&[], std::slice::from_ref(effect))));
+        number.transpose()
+    }
+
+    /// Returns the hash by which an effect is found. Its name and its key may be longer than an index allows.
+    pub(crate) fn slot(&self, id: &EffectId) -> Result<Vec<u8>, StoreError> {
+        Ok(self.digest(&encode(id)?).as_bytes()[..16].to_vec())
+    }
 }

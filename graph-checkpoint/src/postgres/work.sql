@@ -111,7 +111,7 @@ BEGIN
                 AND a.deadline <= _now::numeric
             RETURNING t.name, a.*
         )
-        SELECT 4, ARRAY[1::bigint], ARRAY[e.name], ARRAY[e.text, e.fallback, e.answer, e.deadline::text]
+        SELECT 4, ARRAY[1::bigint], ARRAY[e.name, e.interrupt], ARRAY[e.text, e.fallback, e.answer, e.deadline::text]
         FROM expired e ORDER BY e.name, e.id;
 END $$;
 
@@ -147,13 +147,13 @@ BEGIN
     END IF;
     k := 5;
     i := ARRAY[_e.attempt, _e.starts];
-    b := ARRAY[_e.token];
+    b := ARRAY[_e.token, _e.slot];
     t := ARRAY[_e.text, _e.outcome];
 END $$;
 
--- Ends an effect. Returns false if it has already succeeded with another outcome.
+-- Ends an effect, or returns the outcome with which it has already succeeded.
 CREATE FUNCTION @.end_effect(_fence bigint, _leased bytea, _name bytea, _base uuid, _slot bytea, _outcome text,
-    _recorded text) RETURNS boolean
+    _recorded text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     p record;
@@ -161,13 +161,13 @@ DECLARE
 BEGIN
     SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     IF p.seq IS NULL THEN
-        RETURN true;
+        RETURN NULL;
     END IF;
     SELECT e.id, e.outcome, e.recorded INTO _e FROM @.effect e
     WHERE e.thread = p.thread AND e.base = p.seq AND e.slot = _slot FOR UPDATE;
     IF _e.recorded IS NOT NULL THEN
-        RETURN _e.outcome = _outcome;
+        RETURN _e.outcome;
     END IF;
     UPDATE @.effect e SET outcome = _outcome, recorded = _recorded::numeric WHERE e.id = _e.id;
-    RETURN true;
+    RETURN NULL;
 END $$;

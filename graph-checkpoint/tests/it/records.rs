@@ -17,7 +17,7 @@ use superstep_core::state::SizeLimits;
 
 use crate::material::*;
 
-const CANARY: &str = "a canary of a server";
+pub(crate) const CANARY: &str = "a canary of a server";
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn object(entries: &[(&str, Value)]) -> Map<String, Value> {

@@ -85,7 +85,7 @@ struct Merged {
 
 impl Cut {
     pub(super) async fn plan(session: &Session, client: &Client, policy: &Policy) -> Result<Self, Fault> {
-        let (mut past, standing) = Past::read(session.database(), client).await?;
+        let (mut past, standing) = Past::read(session.database(), client, session.texts()).await?;
         let (threads, named) = (std::mem::take(&mut past.threads), std::mem::take(&mut past.named));
         let selected = select(&standing, threads, named, policy, now_ms());
         let doomed = past.rows.keys().copied().filter(|seq| !selected.rows.contains(seq)).collect();
@@ -288,7 +288,7 @@ impl Cut {
             before = None;
         }
         let Text { id, bytes, field, .. } = texts.get(version).ok_or_else(lost)?;
-        let text = encode(*id, &Change { field: *field, ops: ops.into_iter().collect() })?;
+        let text = encode(session.texts(), *id, &Change { field: *field, ops: ops.into_iter().collect() })?;
         let less = i64::try_from(*bytes).unwrap_or(0) - i64::try_from(text.len()).unwrap_or(0);
         Ok((Merged { version: *version, text, before }, less))
     }
@@ -368,7 +368,7 @@ async fn texts(
     let rows = session.database().on(client, &call).await?;
     let parts = Part::all(&rows)?.into_iter().filter(|part| part.kind == kind::CHANGE);
     let texts = parts.map(|part| {
-        let change = part.change(session.limits())?;
+        let change = part.change(session.texts())?;
         let place = (part.int(1)?, i32::from(change.field.0));
         let (id, bytes) = (CheckpointId(part.uuid(0)?), part.text(0)?.len());
         Ok((place, Text { id, field: change.field, bytes, ops: change.ops.into_iter().collect() }))

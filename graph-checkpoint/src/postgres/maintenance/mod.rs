@@ -4,6 +4,8 @@ mod background;
 mod collect;
 mod cut;
 mod past;
+#[cfg(feature = "encryption")]
+mod rekey;
 mod usage;
 mod verify;
 
@@ -21,9 +23,6 @@ use super::saver::PostgresSaver;
 use super::session::Session;
 use crate::maintenance::{Collected, Pruned, Retained, Retention};
 use crate::retention::Policy;
-
-/// The tables of a server with texts.
-const RECORDS: [&str; 5] = ["server_thread", "server_run", "server_assistant", "server_cron", "server_event"];
 
 impl PostgresSaver {
     /// Deletes the checkpoints that the retention does not keep, with their emitted events, their work, and the threads of
@@ -178,11 +177,16 @@ async fn collect_once(database: &Database) -> Result<Collected, Fault> {
     Ok(collected)
 }
 
-/// Begins to change the tree of checkpoints: no thread begins or ends, and no head moves, until the end of the transaction.
-async fn lock_threads(database: &Database, client: &Client) -> Result<(), Fault> {
+/// Limits the time for which the statements of a transaction wait for a lock.
+async fn set_lock_timeout(database: &Database, client: &Client) -> Result<(), Fault> {
     let limit = i64::try_from(database.busy_limit().as_millis().clamp(1, 1 << 31)).unwrap_or(i64::MAX);
     let limit = Call::query("SELECT set_config('lock_timeout', $1, true)").text(format!("{limit}ms"));
-    database.on(client, &limit).await?;
+    database.on(client, &limit).await.map(drop)
+}
+
+/// Begins to change the tree of checkpoints: no thread begins or ends, and no head moves, until the end of the transaction.
+async fn lock_threads(database: &Database, client: &Client) -> Result<(), Fault> {
+    set_lock_timeout(database, client).await?;
     let lock = format!("LOCK TABLE {}.thread IN EXCLUSIVE MODE", database.schema);
     client.batch_execute(&lock).await.map_err(|error| Fault::of(&error))
 }

@@ -15,7 +15,7 @@ use super::super::error::Fault;
 use super::super::export::thread_row;
 use super::super::import::Version;
 use super::super::parts::Part;
-use super::super::stored::Columns;
+use super::super::stored::{Columns, Texts};
 use crate::error::corrupt;
 use crate::history::rows::{ThreadRow, source_code, source_of};
 use crate::retention::{Planned, Standing};
@@ -128,6 +128,7 @@ impl Past {
     pub(super) async fn read(
         database: &Database,
         client: &Client,
+        texts: &Texts,
     ) -> Result<(Self, BTreeMap<i64, Standing>), Fault> {
         let mut past = Self {
             threads: threads(database, client).await?,
@@ -146,7 +147,7 @@ impl Past {
             let plan = match get::<Option<&str>>(row, 9)? {
                 Some(text) => {
                     let columns = columns(row, id, [10, 5, 4, 11, 12])?;
-                    Planned::parse(columns.check(text, &place)?, id, columns.step)
+                    Planned::parse(&columns.open(texts, text, &place)?, id, columns.step)
                         .map_err(|error| corrupt(place, error))?
                 }
                 None => Planned::default(),

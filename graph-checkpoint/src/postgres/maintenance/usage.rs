@@ -11,8 +11,8 @@ use super::super::call::Call;
 use super::super::error::Fault;
 use super::super::parts::Part;
 use super::super::reader::PostgresReader;
+use super::super::records::SERVER_TABLES;
 use super::super::session::Session;
-use super::RECORDS;
 use super::past::threads;
 use crate::error::corrupt;
 use crate::maintenance::{FieldUsage, TableUsage, ThreadUsage, Usage};
@@ -116,7 +116,7 @@ async fn measure(session: &Session, client: &Client) -> Result<Usage, Fault> {
         (shared, described) = (bytes(&part, 0), bytes(&part, 1) + bytes(&part, 2));
         (items, server) = (bytes(&part, 3), bytes(&part, 4));
     }
-    for table in RECORDS {
+    for table in SERVER_TABLES.map(|table| table.name) {
         let sql = "SELECT 11 AS k, ARRAY[sum(octet_length(r.text))]::bigint[] AS i, NULL::bytea[] AS b, NULL::text[] AS t";
         let rows = parts(Call::query(format!("{sql} FROM @.{table} r"))).await?;
         server += rows.first().map_or(0, |part| bytes(part, 0));

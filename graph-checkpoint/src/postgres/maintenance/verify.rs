@@ -13,9 +13,9 @@ use super::super::error::Fault;
 use super::super::import::Version;
 use super::super::parts::{Inline, Part, Reading, Schemas, kind};
 use super::super::reader::PostgresReader;
+use super::super::records::{SERVER_TABLES, ServerTable};
 use super::super::session::Session;
-use super::super::stored::Cell;
-use super::RECORDS;
+use super::super::stored;
 use super::past::{CHECKPOINTS, columns, get, stream, threads};
 use crate::error::corrupt;
 use crate::history::decode;
@@ -36,12 +36,12 @@ const CONTENT: &str = "SELECT * FROM @.changes_at($1) UNION ALL SELECT * FROM @.
 
 /// The work on top of checkpoints, and their events, each with its row and its checkpoint.
 const WORK: &str = "
-SELECT 3 AS k, ARRAY[p.id, p.base, p.thread] AS i, NULL::bytea[] AS b, ARRAY[p.text] AS t FROM @.pending p
+SELECT 3 AS k, ARRAY[p.id, p.base, p.thread] AS i, ARRAY[p.task] AS b, ARRAY[p.text] AS t FROM @.pending p
 UNION ALL
-SELECT 4, ARRAY[a.by_deadline::integer::bigint, a.base, a.thread, a.id], NULL, ARRAY[a.text, a.fallback, a.answer, a.deadline::text]
+SELECT 4, ARRAY[a.by_deadline::integer::bigint, a.base, a.thread, a.id], ARRAY[a.interrupt], ARRAY[a.text, a.fallback, a.answer, a.deadline::text]
 FROM @.ask a
 UNION ALL
-SELECT 5, ARRAY[e.attempt, e.starts, e.base, e.thread, e.id], ARRAY[e.token], ARRAY[e.text, e.outcome] FROM @.effect e
+SELECT 5, ARRAY[e.attempt, e.starts, e.base, e.thread, e.id], ARRAY[e.token, e.slot], ARRAY[e.text, e.outcome] FROM @.effect e
 UNION ALL
 SELECT 6, ARRAY[e.task, e.checkpoint], NULL, ARRAY[e.text] FROM @.emitted e";
 
@@ -159,7 +159,8 @@ impl<'c> Check<'c> {
         self.rows("described_state", Call::query(STATES), |check, row| {
             check.counts.schemas += 1;
             let print = fingerprint(row, 1)?;
-            let text = Cell::state(print).check(get(row, 2)?, format_args!("row {}", get::<i32>(row, 0)?))?;
+            let place = format_args!("row {}", get::<i32>(row, 0)?);
+            let text = stored::checked(&stored::state(print), get(row, 2)?, place)?;
             let schema = serde_json::from_str(text).map_err(|error| corrupt("a schema", error))?;
             check.schemas.insert(print, schema);
             Ok(())
@@ -168,14 +169,15 @@ impl<'c> Check<'c> {
         self.rows("described_graph", Call::query(GRAPHS), |check, row| {
             check.counts.topologies += 1;
             let graph = String::from_utf8_lossy(get::<&[u8]>(row, 3)?).into_owned();
-            let cell = Cell::graph(fingerprint(row, 1)?, &graph);
-            cell.check(get(row, 2)?, format_args!("row {}", get::<i32>(row, 0)?))?;
+            let cell = stored::graph(fingerprint(row, 1)?, &graph);
+            stored::checked(&cell, get(row, 2)?, format_args!("row {}", get::<i32>(row, 0)?))?;
             Ok(())
         })
         .await
     }
 
     async fn checkpoints(&mut self) -> Result<(), Fault> {
+        let texts = self.session.texts();
         let call = Call::query(CHECKPOINTS).argument(true, Type::BOOL);
         self.rows("checkpoint", call, |check, row| {
             check.counts.checkpoints += 1;
@@ -190,7 +192,7 @@ impl<'c> Check<'c> {
             };
             let manifest = columns
                 .map_err(Fault::plain)
-                .and_then(|columns| Ok(columns.check(stored, "its manifest")?.to_owned()));
+                .and_then(|columns| Ok(columns.open(texts, stored, "its manifest")?.into_owned()));
             let (manifest, problem) = match manifest {
                 Ok(manifest) => (Some(manifest), None),
                 Err(error) => (None, Some(error)),
@@ -214,6 +216,7 @@ impl<'c> Check<'c> {
     }
 
     async fn changes(&mut self) -> Result<(), Fault> {
+        let texts = self.session.texts();
         let mut changes: BTreeSet<Version> = BTreeSet::new();
         let mut before = Vec::new();
         self.rows("change", Call::query(CHANGES), |check, row| {
@@ -223,7 +226,7 @@ impl<'c> Check<'c> {
             let older = get::<Option<i64>>(row, 3)?.zip(get::<Option<i32>>(row, 4)?);
             before.extend(older.map(|older| ((seq, field), older)));
             if let Err(error) =
-                Cell::change(id, field.into()).check(get(row, 5)?, format_args!("field {field}"))
+                texts.open(&stored::change(id, field.into()), get(row, 5)?, format_args!("field {field}"))
             {
                 check.found("change", seq, seq, error);
             }
@@ -268,7 +271,7 @@ impl<'c> Check<'c> {
 
     /// Decodes every checkpoint, and folds its values.
     async fn content(&mut self) -> Result<(), Fault> {
-        let limits = self.session.limits();
+        let texts = self.session.texts();
         for seq in self.checkpoints.keys().copied().collect::<Vec<_>>() {
             let call = Call::query(CONTENT).int(seq);
             let rows = self.session.database().on(self.client, &call).await?;
@@ -277,12 +280,12 @@ impl<'c> Check<'c> {
                 let (mut reading, mut changes) = (Reading::default(), Vec::new());
                 for part in Part::all(&rows)? {
                     match part.kind {
-                        kind::CHANGE => changes.push(part.change(limits)?),
-                        _ => reading.add(part, limits, &mut Schemas::new())?,
+                        kind::CHANGE => changes.push(part.change(texts)?),
+                        _ => reading.add(part, texts, &mut Schemas::new())?,
                     }
                 }
                 if let Some(schema) = known.schema.and_then(|schema| self.schemas.get(&schema)) {
-                    reading.values(schema, limits)?;
+                    reading.values(schema, texts)?;
                 }
                 if let Some(manifest) = known.manifest.as_ref().filter(|_| known.source != Source::Pruned) {
                     decode::decode(changes, manifest, &Inline)?;
@@ -313,7 +316,7 @@ impl<'c> Check<'c> {
     }
 
     async fn work(&mut self) -> Result<(), Fault> {
-        let limits = self.session.limits();
+        let texts = self.session.texts();
         self.rows("work", Call::query(WORK), |check, row| {
             let part = Part::read(row)?;
             let (table, count, id, seq) = match part.kind {
@@ -324,9 +327,9 @@ impl<'c> Check<'c> {
             };
             *count += 1;
             let read = match (part.kind, check.checkpoints.get(&seq)) {
-                (kind::EMITTED, Some(known)) => part.emitted(known.id, limits).map(drop),
+                (kind::EMITTED, Some(known)) => part.emitted(known.id, texts).map(drop),
                 (kind::EMITTED, None) => Ok(()),
-                _ => part.add_to(&mut Default::default(), limits),
+                _ => part.add_to(&mut Default::default(), texts),
             };
             if let Err(error) = read {
                 check.found(table, id, seq, error);
@@ -350,7 +353,8 @@ impl<'c> Check<'c> {
             check.counts.items += 1;
             let [path, key] = [0, 1].map(|at| get::<&[u8]>(row, at).map(String::from_utf8_lossy));
             let (path, key) = (path?, key?);
-            Cell::item(&path, &key).check(get(row, 2)?, format_args!("the entry {key:?} at {path:?}"))?;
+            let place = format_args!("the entry {key:?} at {path:?}");
+            stored::checked(&stored::item(&path, &key), get(row, 2)?, place)?;
             Ok(())
         })
         .await?;
@@ -359,12 +363,11 @@ impl<'c> Check<'c> {
             Ok(())
         })
         .await?;
-        for table in RECORDS {
-            let call = Call::query(format!("SELECT r.text FROM @.{table} r"));
-            self.rows(table, call, |check, row| {
+        let texts = self.session.texts();
+        for ServerTable { name, rows, read } in &SERVER_TABLES {
+            self.rows(name, Call::query(*rows), |check, row| {
                 check.counts.server += 1;
-                let text = serde_json::from_str::<serde::de::IgnoredAny>(get(row, 0)?);
-                text.map(drop).map_err(|error| corrupt("a row", error).into())
+                Ok(read(texts, row)?)
             })
             .await?;
         }

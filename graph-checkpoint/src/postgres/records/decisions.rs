@@ -5,7 +5,6 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::NodeName;
 use superstep_core::records::life::{self, Decision, RunChange, Runs};
 use superstep_core::records::{CancelAction, EventRow, RunRow, ThreadChange, ThreadRow, ThreadStatus};
-use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -14,9 +13,9 @@ use super::super::call::Call;
 use super::super::database::Repeat;
 use super::super::error::Fault;
 use super::super::session::scalar;
+use super::super::stored::{self, Texts};
 use super::postgres_records::PostgresRecords;
-use super::rows::{self, get, named, stored, tags};
-use crate::records::encode;
+use super::rows::{self, encode, get, named, number, tags};
 
 /// A thread and runs of it, as they were read.
 pub(super) struct Held {
@@ -39,23 +38,23 @@ pub(super) struct HeldRun {
 
 /// The columns of a thread, for the queries that read one.
 pub(super) const THREAD: &str =
-    "t.id AS thread_id, t.xmin::text AS thread_seen, t.resting, t.text AS thread_text";
+    "t.id AS thread_id, t.name AS thread_name, t.xmin::text AS thread_seen, t.resting, t.text AS thread_text";
 
 impl Held {
     /// Reads the rows of a query: each has the [thread](THREAD), `has_others`, and a run with its version `seen`, if there is
     /// one.
-    pub(super) fn of(rows: &[Row]) -> Result<Option<Self>, StoreError> {
+    pub(super) fn of(texts: &Texts, rows: &[Row]) -> Result<Option<Self>, StoreError> {
         let Some(first) = rows.first() else { return Ok(None) };
         let mut runs = Vec::new();
         for row in rows {
             if let Some(seen) = get::<Option<String>>(row, "seen")? {
-                runs.push(HeldRun { id: get(row, "id")?, seen, run: rows::run(row)? });
+                runs.push(HeldRun { id: get(row, "id")?, seen, run: rows::run(texts, row)? });
             }
         }
         Ok(Some(Self {
             id: get(first, "thread_id")?,
             seen: get(first, "thread_seen")?,
-            row: rows::thread(get(first, "thread_text")?)?,
+            row: rows::thread(texts, get(first, "thread_name")?, get(first, "thread_text")?)?,
             resting: named("server_thread", get(first, "resting")?, ThreadStatus::from_name)?,
             has_others: get(first, "has_others")?,
             runs,
@@ -130,29 +129,28 @@ impl Changes {
         self.held.row
     }
 
-    fn call(&self, limits: SizeLimits) -> Result<Call<'_>, StoreError> {
+    fn call(&self, texts: &Texts) -> Result<Call<'_>, StoreError> {
         let Held { id, seen, row, resting, runs, .. } = &self.held;
         let call = Call::of("decide").int(*id).text(seen.as_str());
         let call = call.ints(runs.iter().map(|held| held.id));
         let seen: Vec<&str> = runs.iter().map(|held| held.seen.as_str()).collect();
         let call = call.argument(seen, Type::TEXT_ARRAY);
         let text = match self.is_thread_changed {
-            true => Some(encode(limits, row)?),
+            true => Some(encode(texts, "server_thread", row.id.as_str(), row)?),
             false => None,
         };
         let call = call.optional_name(row.graph.as_ref().map(NodeName::as_str)).text(row.status.as_str());
         let call = call.text(resting.as_str()).time(row.updated_ms).time(row.state_updated_ms);
-        let call = call.int(row.expiry.map(|expiry| stored(expiry.at_ms))).text(text);
-        let tags = self.has_other_metadata.then(|| tags(&row.metadata));
+        let call = call.int(row.expiry.map(|expiry| number(expiry.at_ms))).text(text);
+        let tags = self.has_other_metadata.then(|| tags(texts, &row.metadata));
         let call = call.argument(tags, Type::BYTEA_ARRAY).ints(self.deleted.iter().copied());
-        Ok(self.runs(call, limits)?.events(&self.events).uuid(Some(Uuid::new_v4())))
+        Ok(self.runs(call, texts)?.events(texts, &self.events)?.uuid(Some(Uuid::new_v4())))
     }
 
     /// Adds the columns of the runs that are stored.
-    fn runs<'c>(&'c self, call: Call<'c>, limits: SizeLimits) -> Result<Call<'c>, StoreError> {
+    fn runs<'c>(&'c self, call: Call<'c>, texts: &Texts) -> Result<Call<'c>, StoreError> {
         let runs = || self.stored.iter().map(|(_, run)| run);
-        let numbers =
-            |call: Call<'c>, number: fn(&RunRow) -> u64| call.ints(runs().map(|run| stored(number(run))));
+        let numbers = |call: Call<'c>, of: fn(&RunRow) -> u64| call.ints(runs().map(|run| number(of(run))));
         let ids: Vec<Option<i64>> = self.stored.iter().map(|(id, _)| *id).collect();
         let call = call.argument(ids, Type::INT8_ARRAY).names(runs().map(|run| &*run.id));
         let call = call.names(runs().map(|run| run.graph.as_str()));
@@ -164,20 +162,24 @@ impl Changes {
         let owners: Vec<Option<&[u8]>> = runs().map(|run| run.owner.as_deref().map(str::as_bytes)).collect();
         let cancels: Vec<Option<&str>> = runs().map(|run| run.cancel.map(CancelAction::as_str)).collect();
         let mut errors = Vec::new();
-        for error in runs().map(|run| &run.error) {
-            errors.push(error.as_ref().map(|error| encode(limits, error)).transpose()?);
+        for run in runs() {
+            let cell = stored::run_error(run.id.as_bytes());
+            let error =
+                run.error.as_ref().map(|error| crate::records::encode(texts.limits, error)).transpose()?;
+            errors.push(error.map(|error| texts.store_row(&cell, error)).transpose()?);
         }
         let call = call.argument(owners, Type::BYTEA_ARRAY).argument(cancels, Type::TEXT_ARRAY);
         let call = call.argument(errors, Type::TEXT_ARRAY);
-        let next: Vec<Option<i64>> = runs().map(|run| run.calls.map(|calls| stored(calls.next_ms))).collect();
+        let next: Vec<Option<i64>> = runs().map(|run| run.calls.map(|calls| number(calls.next_ms))).collect();
         let call = call.argument(next, Type::INT8_ARRAY);
         let call = numbers(call, |run| run.calls.map_or(0, |calls| calls.started.into()));
-        let mut texts = Vec::new();
+        let mut requests = Vec::new();
         for (id, run) in &self.stored {
             // The request of an existing run stays as it is.
-            texts.push(if id.is_none() { Some(encode(limits, run)?) } else { None });
+            let is_new = id.is_none();
+            requests.push(is_new.then(|| encode(texts, "server_run", &run.id, run)).transpose()?);
         }
-        Ok(call.argument(texts, Type::TEXT_ARRAY))
+        Ok(call.argument(requests, Type::TEXT_ARRAY))
     }
 }
 
@@ -193,7 +195,7 @@ impl PostgresRecords {
             let (answer, changes) = decide(&self.read(read).await?)?;
             let Some(changes) = changes else { return Ok((answer, None)) };
             let written = {
-                let call = changes.call(self.limits)?;
+                let call = changes.call(&self.texts)?;
                 self.database.call(&call, Repeat::Always).await.map_err(Fault::plain)?
             };
             if scalar(&written)? {

@@ -16,3 +16,6 @@ mod search;
 mod signals;
 
 pub(crate) use postgres_records::PostgresRecords;
+pub(crate) use rows::{SERVER_TABLES, ServerTable};
+#[cfg(feature = "encryption")]
+pub(crate) use rows::{tags, thread_of};

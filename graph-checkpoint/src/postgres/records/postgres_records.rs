@@ -10,7 +10,6 @@ use superstep_core::records::{
     AssistantQuery, AssistantRow, CancelAction, CronQuery, CronRow, EventRow, Found, Hear, Heartbeat,
     Multitask, Records, RunClaim, RunQuery, RunRow, ThreadChange, ThreadQuery, ThreadRow,
 };
-use superstep_core::state::SizeLimits;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -18,15 +17,16 @@ use super::super::call::Call;
 use super::super::database::{Database, Repeat};
 use super::super::error::Fault;
 use super::super::session::scalar;
+use super::super::stored::Texts;
 use super::decisions::{Changes, Held, THREAD};
-use super::rows::{self, decode, get, named, stored, tags};
+use super::rows::{self, assistant, decode, encode, get, named, number, tags};
 use super::signals::{Change, Signals};
-use crate::records::{check_events, encode};
+use crate::records::check_events;
 
 /// The rows in the schema of a saver.
 pub(crate) struct PostgresRecords {
     pub(super) database: Arc<Database>,
-    pub(super) limits: SizeLimits,
+    pub(super) texts: Texts,
     signals: Signals,
 }
 
@@ -34,8 +34,8 @@ pub(crate) struct PostgresRecords {
 const ACTIVE: &str = "o.status IN ('pending', 'running')";
 
 impl PostgresRecords {
-    pub(crate) fn new(database: Arc<Database>, limits: SizeLimits) -> Self {
-        Self { database, limits, signals: Signals::default() }
+    pub(crate) fn new(database: Arc<Database>, texts: &Texts) -> Self {
+        Self { database, texts: texts.clone(), signals: Signals::default() }
     }
 
     /// Carries out a call whose second attempt has the same result.
@@ -75,10 +75,6 @@ fn held_run(run: &str) -> Call<'_> {
     Call::query(sql).name(run)
 }
 
-fn assistant(row: &Row) -> Result<AssistantRow, StoreError> {
-    decode("server_assistant", get(row, "text")?)
-}
-
 /// Returns an error unless a function found the thread.
 fn found(rows: &[Row], thread: &ThreadId) -> Result<(), StoreError> {
     if scalar(rows)? { Ok(()) } else { Err(StoreError::NoThread(thread.clone())) }
@@ -88,23 +84,23 @@ fn found(rows: &[Row], thread: &ThreadId) -> Result<(), StoreError> {
 impl Records for PostgresRecords {
     async fn insert_thread(&self, thread: ThreadRow) -> Result<(ThreadRow, bool), StoreError> {
         let held = {
-            let text = encode(self.limits, &thread)?;
+            let text = encode(&self.texts, "server_thread", thread.id.as_str(), &thread)?;
             let call = Call::of("insert_thread").name(thread.id.as_str());
             let call = call.optional_name(thread.graph.as_ref().map(NodeName::as_str));
             let call = call.text(thread.status.as_str()).time(thread.created_ms).time(thread.updated_ms);
             let call = call.time(thread.state_updated_ms);
-            let call = call.int(thread.expiry.map(|expiry| stored(expiry.at_ms))).text(text);
-            self.write(&call.argument(tags(&thread.metadata), Type::BYTEA_ARRAY)).await?
+            let call = call.int(thread.expiry.map(|expiry| number(expiry.at_ms))).text(text);
+            self.write(&call.argument(tags(&self.texts, &thread.metadata), Type::BYTEA_ARRAY)).await?
         };
         match scalar::<Option<&str>>(&held)? {
-            Some(text) => Ok((rows::thread(text)?, false)),
+            Some(text) => Ok((rows::thread(&self.texts, thread.id.as_str().as_bytes(), text)?, false)),
             None => Ok((thread, true)),
         }
     }
 
     async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
-        let sql = "SELECT t.text FROM @.server_thread t WHERE sha256(t.name) = sha256($1)";
-        self.one(&Call::query(sql).name(thread.as_str()), rows::thread_of).await
+        let sql = "SELECT t.name, t.text FROM @.server_thread t WHERE sha256(t.name) = sha256($1)";
+        self.one(&Call::query(sql).name(thread.as_str()), |row| rows::thread_of(&self.texts, row)).await
     }
 
     async fn change_thread(
@@ -120,7 +116,7 @@ impl Records for PostgresRecords {
         );
         let read = Call::query(sql).name(thread.as_str());
         let changed = self.decide(&read, |rows| {
-            let changes = Held::of(rows)?.map(|held| {
+            let changes = Held::of(&self.texts, rows)?.map(|held| {
                 let mut changes = Changes::of(held);
                 changes.change(change.clone(), now_ms);
                 changes
@@ -152,7 +148,8 @@ impl Records for PostgresRecords {
         let read = Call::query(sql).name(run.thread.as_str()).name(&run.id);
         let read = read.argument(changes_others, Type::BOOL);
         let admitted = self.decide(&read, |rows| {
-            let held = Held::of(rows)?.ok_or_else(|| StoreError::NoThread(run.thread.clone()))?;
+            let held =
+                Held::of(&self.texts, rows)?.ok_or_else(|| StoreError::NoThread(run.thread.clone()))?;
             if rows.first().map_or(Ok(false), |row| get(row, "is_taken"))? {
                 return Ok((Admitted::Exists, None));
             }
@@ -174,7 +171,7 @@ impl Records for PostgresRecords {
 
     async fn run(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
         let sql = "SELECT r.* FROM @.server_run r WHERE sha256(r.name) = sha256($1)";
-        self.one(&Call::query(sql).name(id), rows::run).await
+        self.one(&Call::query(sql).name(id), |row| rows::run(&self.texts, row)).await
     }
 
     async fn runs(&self, query: &RunQuery) -> Result<Found<RunRow>, StoreError> {
@@ -184,7 +181,7 @@ impl Records for PostgresRecords {
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError> {
         let call = Call::of("claim_run").graphs(&claim.graphs).name(&claim.owner);
         let claimed = self.write(&call.time(claim.until_ms).time(now_ms)).await?;
-        claimed.first().map(rows::run).transpose()
+        claimed.first().map(|row| rows::run(&self.texts, row)).transpose()
     }
 
     async fn beat(&self, heartbeats: &[Heartbeat], until_ms: u64) -> Result<Vec<Beat>, StoreError> {
@@ -212,10 +209,10 @@ impl Records for PostgresRecords {
         last: Option<EventRow>,
         now_ms: u64,
     ) -> Result<bool, StoreError> {
-        check_events(self.limits, last.as_slice())?;
+        check_events(self.texts.limits, last.as_slice())?;
         let read = held_run(run);
         let finished = self.decide(&read, |rows| {
-            let Some(held) = Held::of(rows)? else { return Ok((false, None)) };
+            let Some(held) = Held::of(&self.texts, rows)? else { return Ok((false, None)) };
             let decision =
                 life::finish(held.runs.first().map(|held| &held.run), attempt, ending.clone(), now_ms);
             if !decision.answer {
@@ -239,7 +236,7 @@ impl Records for PostgresRecords {
     ) -> Result<Cancelled, StoreError> {
         let read = held_run(run);
         let cancelled = self.decide(&read, |rows| {
-            let Some(held) = Held::of(rows)? else { return Ok((Cancelled::Over, None)) };
+            let Some(held) = Held::of(&self.texts, rows)? else { return Ok((Cancelled::Over, None)) };
             let decision = life::cancel(held.runs.first().map(|held| &held.run), action, now_ms);
             if decision.answer == Cancelled::Over {
                 return Ok((Cancelled::Over, None));
@@ -265,17 +262,18 @@ impl Records for PostgresRecords {
         now_ms: u64,
     ) -> Result<Option<RunRow>, StoreError> {
         let call = Call::of("claim_call").graphs(graphs).time(until_ms).time(now_ms);
-        self.write(&call).await?.first().map(rows::run).transpose()
+        self.write(&call).await?.first().map(|row| rows::run(&self.texts, row)).transpose()
     }
 
     async fn finish_call(&self, run: &str, call: u32, next_ms: Option<u64>) -> Result<bool, StoreError> {
-        let call = Call::of("finish_call").name(run).int(i64::from(call)).int(next_ms.map(stored));
+        let call = Call::of("finish_call").name(run).int(i64::from(call)).int(next_ms.map(number));
         Ok(!self.write(&call).await?.is_empty())
     }
 
     async fn put_assistant(&self, assistant: AssistantRow) -> Result<(AssistantRow, bool), StoreError> {
+        const TABLE: &str = "server_assistant";
         let held = {
-            let text = encode(self.limits, &assistant)?;
+            let text = encode(&self.texts, TABLE, &assistant.id, &assistant)?;
             let call = Call::of("put_assistant").name(&assistant.id);
             self.write(&call.int(i64::from(assistant.version)).text(text)).await?
         };
@@ -284,25 +282,24 @@ impl Records for PostgresRecords {
             return Ok((assistant, true));
         }
         let current: Option<&str> = get(row, "held")?;
-        let current = current.ok_or(StoreError::NoAssistant(assistant.id))?;
-        Ok((decode("server_assistant", current)?, false))
+        let current = current.ok_or_else(|| StoreError::NoAssistant(assistant.id.clone()))?;
+        Ok((decode(&self.texts, TABLE, assistant.id.as_bytes(), current)?, false))
     }
 
     async fn assistant(&self, id: &str) -> Result<Option<AssistantRow>, StoreError> {
-        let sql =
-            "SELECT a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) AND a.is_current";
-        self.one(&Call::query(sql).name(id), assistant).await
+        let sql = "SELECT a.name, a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) AND a.is_current";
+        self.one(&Call::query(sql).name(id), |row| assistant(&self.texts, row)).await
     }
 
     async fn assistants(&self, query: &AssistantQuery) -> Result<Found<AssistantRow>, StoreError> {
-        let sql = "SELECT a.text FROM @.server_assistant a WHERE a.is_current";
-        Ok(query.page(self.all(&Call::query(sql), assistant).await?))
+        let sql = "SELECT a.name, a.text FROM @.server_assistant a WHERE a.is_current";
+        Ok(query.page(self.all(&Call::query(sql), |row| assistant(&self.texts, row)).await?))
     }
 
     async fn versions(&self, id: &str) -> Result<Vec<AssistantRow>, StoreError> {
-        let sql = "SELECT a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) \
+        let sql = "SELECT a.name, a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) \
                    ORDER BY a.version DESC";
-        self.all(&Call::query(sql).name(id), assistant).await
+        self.all(&Call::query(sql).name(id), |row| assistant(&self.texts, row)).await
     }
 
     async fn set_version(
@@ -311,15 +308,15 @@ impl Records for PostgresRecords {
         version: u32,
         now_ms: u64,
     ) -> Result<Option<AssistantRow>, StoreError> {
-        let sql =
-            "SELECT a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) AND a.version = $2";
+        let sql = "SELECT a.name, a.text FROM @.server_assistant a WHERE sha256(a.name) = sha256($1) AND a.version = $2";
         let attempts = self.database.attempts();
         loop {
             let found = self.read(&Call::query(sql).name(id).int(i64::from(version))).await?;
             let Some(found) = found.first() else { return Ok(None) };
-            let row = AssistantRow { updated_ms: now_ms, ..assistant(found)? };
+            let row = AssistantRow { updated_ms: now_ms, ..assistant(&self.texts, found)? };
             let call = Call::of("set_version").name(id).int(i64::from(version));
-            let call = call.text(get::<&str>(found, "text")?).text(encode(self.limits, &row)?);
+            let call = call.text(get::<&str>(found, "text")?);
+            let call = call.text(encode(&self.texts, "server_assistant", id, &row)?);
             if scalar(&self.write(&call).await?)? {
                 return Ok(Some(row));
             }
@@ -332,25 +329,29 @@ impl Records for PostgresRecords {
     }
 
     async fn put_cron(&self, cron: CronRow) -> Result<(), StoreError> {
-        let text = encode(self.limits, &cron)?;
+        let text = encode(&self.texts, "server_cron", &cron.id, &cron)?;
         let call = Call::of("put_cron").name(&cron.id);
         let call = call.optional_name(cron.thread.as_ref().map(ThreadId::as_str));
-        let stored = self.read(&call.int(cron.next_ms.map(stored)).text(text)).await?;
+        let stored = self.read(&call.int(cron.next_ms.map(number)).text(text)).await?;
         cron.thread.as_ref().map_or(Ok(()), |thread| found(&stored, thread))
     }
 
     async fn cron(&self, id: &str) -> Result<Option<CronRow>, StoreError> {
-        let sql = "SELECT c.text, c.next FROM @.server_cron c WHERE sha256(c.name) = sha256($1)";
-        self.one(&Call::query(sql).name(id), rows::cron).await
+        let sql = "SELECT c.name, c.text, c.next FROM @.server_cron c WHERE sha256(c.name) = sha256($1)";
+        self.one(&Call::query(sql).name(id), |row| rows::cron(&self.texts, row)).await
     }
 
     async fn crons(&self, query: &CronQuery) -> Result<Found<CronRow>, StoreError> {
-        let sql = "SELECT c.text, c.next FROM @.server_cron c WHERE $1::bigint IS NULL OR c.next <= $1";
-        Ok(query.page(self.all(&Call::query(sql).int(query.due_ms.map(stored)), rows::cron).await?))
+        let sql =
+            "SELECT c.name, c.text, c.next FROM @.server_cron c WHERE $1::bigint IS NULL OR c.next <= $1";
+        Ok(query.page(
+            self.all(&Call::query(sql).int(query.due_ms.map(number)), |row| rows::cron(&self.texts, row))
+                .await?,
+        ))
     }
 
     async fn advance_cron(&self, id: &str, due_ms: u64, next_ms: Option<u64>) -> Result<bool, StoreError> {
-        let call = Call::of("advance_cron").name(id).time(due_ms).int(next_ms.map(stored));
+        let call = Call::of("advance_cron").name(id).time(due_ms).int(next_ms.map(number));
         scalar(&self.write(&call).await?)
     }
 
@@ -372,9 +373,10 @@ impl Records for PostgresRecords {
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
-        check_events(self.limits, &events)?;
+        check_events(self.texts.limits, &events)?;
         let call = Call::of("append_events").int(i64::from(attempt));
-        let call = call.names(events.iter().map(|event| event.thread.as_str())).events(&events);
+        let call =
+            call.names(events.iter().map(|event| event.thread.as_str())).events(&self.texts, &events)?;
         let stored = self.read(&call).await?;
         let Some(row) = stored.first() else { return Ok(false) };
         match get::<Option<&[u8]>>(row, "missing")? {
@@ -403,7 +405,7 @@ impl Records for PostgresRecords {
         // The first number is 1.
         let call = Call::query(sql).name(thread.as_str()).time(after.unwrap_or(0));
         let call = call.optional_name(run).time(limit as u64);
-        self.all(&call, |row| rows::event(row, thread)).await
+        self.all(&call, |row| rows::event(&self.texts, row, thread)).await
     }
 
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError> {
@@ -417,6 +419,6 @@ impl Records for PostgresRecords {
 
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
         let call = Call::of("sweep_records").time(now_ms).time(limit as u64);
-        self.all(&call, |row| rows::thread(scalar(std::slice::from_ref(row))?)).await
+        self.all(&call, |row| rows::thread_of(&self.texts, row)).await
     }
 }

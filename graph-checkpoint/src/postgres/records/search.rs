@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::super::call::Call;
+use super::super::stored::Texts;
 use super::postgres_records::PostgresRecords;
 use super::rows::{self, count, get, tag};
 use crate::records::column;
@@ -31,8 +32,8 @@ impl<'c> Conditions<'c> {
     }
 
     /// Adds the conditions for the metadata, as far as they are hashed, and for the status.
-    fn of_threads(mut self, query: &ThreadQuery) -> Self {
-        for tag in query.metadata.iter().filter_map(|(name, value)| tag(name, value)) {
+    fn of_threads(mut self, texts: &Texts, query: &ThreadQuery) -> Self {
+        for tag in query.metadata.iter().filter_map(|(name, value)| tag(texts, name, value)) {
             let sql = "EXISTS (SELECT 1 FROM @.server_tag o WHERE o.digest = $ AND o.thread = h.id)";
             self = self.and(sql, |call| call.argument(Vec::from(tag), Type::BYTEA));
         }
@@ -74,8 +75,8 @@ fn found<T>(rows: &[Row], read: impl Fn(&Row) -> Result<T, StoreError>) -> Resul
 
 impl PostgresRecords {
     pub(super) async fn find_threads(&self, query: &ThreadQuery) -> Result<Found<ThreadRow>, StoreError> {
-        let is_scalar = query.metadata.iter().all(|(name, value)| tag(name, value).is_some());
-        let mut conditions = Conditions::new().of_threads(query);
+        let is_scalar = query.metadata.iter().all(|(name, value)| tag(&self.texts, name, value).is_some());
+        let mut conditions = Conditions::new().of_threads(&self.texts, query);
         if let Some(ids) = &query.ids {
             let sql = "sha256(h.name) IN (SELECT sha256(i.name) FROM unnest($) AS i(name))";
             conditions = conditions.and(sql, |call| call.names(ids.iter().map(ThreadId::as_str)));
@@ -83,9 +84,10 @@ impl PostgresRecords {
         if !is_scalar {
             // Objects and lists are compared here.
             let Conditions { sql, call } = conditions;
-            let call = call.with_query(format!("SELECT h.text FROM @.server_thread h WHERE {sql}"));
+            let call = call.with_query(format!("SELECT h.name, h.text FROM @.server_thread h WHERE {sql}"));
             let rows = self.read(&call).await?;
-            let rows: Vec<ThreadRow> = rows.iter().map(rows::thread_of).collect::<Result<_, _>>()?;
+            let rows: Vec<ThreadRow> =
+                rows.iter().map(|row| rows::thread_of(&self.texts, row)).collect::<Result<_, _>>()?;
             return Ok(query.page(rows));
         }
         let column = column(query.order.by);
@@ -97,7 +99,7 @@ impl PostgresRecords {
         let nulls = if column == "graph" { nulls } else { "" };
         let order = format!("h.{column} {direction} {nulls}, h.name {direction}");
         let call = conditions.page("server_thread", &order, query.offset, query.limit);
-        found(&self.read(&call).await?, rows::thread_of)
+        found(&self.read(&call).await?, |row| rows::thread_of(&self.texts, row))
     }
 
     pub(super) async fn find_runs(&self, query: &RunQuery) -> Result<Found<RunRow>, StoreError> {
@@ -115,6 +117,6 @@ impl PostgresRecords {
             }
         }
         let call = conditions.page("server_run", "h.id DESC", query.offset, query.limit);
-        found(&self.read(&call).await?, rows::run)
+        found(&self.read(&call).await?, |row| rows::run(&self.texts, row))
     }
 }

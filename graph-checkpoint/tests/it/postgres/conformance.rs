@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use superstep_checkpoint::PostgresSaver;
+use superstep_checkpoint::{KeyRing, PostgresSaver};
 use superstep_conformance::{self as conformance, Outcome, Subject};
 use superstep_core::checkpoint::{Around, Checkpointer};
 use superstep_core::error::BoxError;
@@ -13,6 +13,7 @@ use superstep_core::error::BoxError;
 use super::cluster::{Cluster, Defect};
 use super::pooler::Pooler;
 use super::run;
+use crate::sqlite::encrypted::first_key;
 
 /// A schema for each item.
 struct Schemas {
@@ -21,6 +22,8 @@ struct Schemas {
     opened: AtomicU32,
     /// The defect of each schema.
     defect: Option<Defect>,
+    /// Set if the schemas are encrypted.
+    keys: Option<KeyRing>,
 }
 
 /// A saver with the name of its schema.
@@ -37,11 +40,14 @@ impl Around for Named {
 
 impl Schemas {
     fn new(cluster: Arc<Cluster>, url: String, defect: Option<Defect>) -> Self {
-        Self { cluster, url, opened: AtomicU32::new(0), defect }
+        Self { cluster, url, opened: AtomicU32::new(0), defect, keys: None }
     }
 
     async fn open(&self, schema: String) -> Result<Named, BoxError> {
-        let options = PostgresSaver::options().schema(&schema).connections(8);
+        let mut options = PostgresSaver::options().schema(&schema).connections(8);
+        if let Some(keys) = &self.keys {
+            options = options.encrypt(keys.clone());
+        }
         Ok(Named { saver: options.open(&self.url).await?, schema })
     }
 }
@@ -51,7 +57,11 @@ impl Subject for Schemas {
     type Saver = Named;
 
     async fn fresh(&self) -> Result<Named, BoxError> {
-        let of = self.defect.map_or("item", |(function, ..)| function);
+        let of = match (self.defect, &self.keys) {
+            (Some((function, ..)), _) => function,
+            (None, Some(_)) => "encrypted",
+            (None, None) => "item",
+        };
         let schema = format!("{of}_{}_{}", self.url.len(), self.opened.fetch_add(1, Ordering::Relaxed));
         let fresh = self.open(schema.clone()).await?;
         if let Some(defect) = self.defect {
@@ -83,6 +93,13 @@ fn the_postgres_saver_conforms() {
     let Some(cluster) = Cluster::shared() else { return };
     let url = cluster.url("superstep");
     conforms(&Schemas::new(cluster, url, None));
+}
+
+#[test]
+fn it_conforms_with_encrypted_schemas() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.url("superstep");
+    conforms(&Schemas { keys: Some(first_key()), ..Schemas::new(cluster, url, None) });
 }
 
 /// Each transaction may be carried out on another connection.

@@ -171,9 +171,8 @@ fn a_user_lacks_a_right() {
         owner.register(&graph()).await.expect("it is the owner");
         let no_usage = "the user of the database lacks a right: permission denied for schema of_owner";
         refused(options().schema("of_owner"), &cluster.url("poor"), &format!("{no_usage}; {remedy}")).await;
-        cluster.execute("GRANT USAGE ON SCHEMA of_owner TO poor; GRANT SELECT ON of_owner.format TO poor");
-        let poor =
-            options().schema("of_owner").open(cluster.url("poor")).await.expect("it may read the format");
+        cluster.execute("GRANT USAGE ON SCHEMA of_owner TO poor; GRANT SELECT ON of_owner.format, of_owner.encryption TO poor");
+        let poor = options().schema("of_owner").open(cluster.url("poor")).await.expect("it may read these");
         let error = poor.commit(commit_of("t", &step(None, []))).await.expect_err("it may not");
         let no_table =
             "the store failed: the user of the database lacks a right: permission denied for table thread";

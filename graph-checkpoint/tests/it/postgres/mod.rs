@@ -5,6 +5,7 @@ mod cluster;
 mod conformance;
 mod cuts;
 mod damage;
+mod encrypted;
 mod errors;
 mod full;
 mod lost_answers;

@@ -3,7 +3,7 @@
 
 mod damage;
 mod deletion;
-mod encrypted;
+pub(crate) mod encrypted;
 mod file;
 mod full;
 mod hostile;

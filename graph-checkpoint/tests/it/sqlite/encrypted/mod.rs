@@ -23,18 +23,18 @@ use superstep_core::id::{IdempotencyKey, InterruptId};
 use crate::material::*;
 
 /// A text that must be found nowhere in an encrypted file.
-const CANARY: &str = "canary-3b1f";
+pub(crate) const CANARY: &str = "canary-3b1f";
 
-fn first_key() -> KeyRing {
+pub(crate) fn first_key() -> KeyRing {
     KeyRing::new("first", Key::new([1; 32]))
 }
 
 /// The ring after a rotation.
-fn both_keys() -> KeyRing {
+pub(crate) fn both_keys() -> KeyRing {
     KeyRing::new("second", Key::new([2; 32])).and("first", Key::new([1; 32]))
 }
 
-fn second_key() -> KeyRing {
+pub(crate) fn second_key() -> KeyRing {
     KeyRing::new("second", Key::new([2; 32]))
 }
 
@@ -49,13 +49,17 @@ fn file(path: &Path, keys: KeyRing) -> CheckpointFile {
 /// Writes something with the canary into every column that holds what states hold: threads `t` and `u`, of which `u` has
 /// the same texts as `t`.
 async fn everything(path: &Path, options: SqliteOptions) {
-    let saver = registered(Arc::new(options.open(path).await.unwrap())).await;
+    fill(&registered(Arc::new(options.open(path).await.unwrap())).await).await;
+}
+
+/// The same with any saver.
+pub(crate) async fn fill(saver: &Saver) {
     for name in ["t", "u"] {
         let text = |what: &str| json(&format!("\"{CANARY} {what}\""));
         let long = |letter: &str| format!("[\"{CANARY}{}\"]", letter.repeat(5000));
-        let mut last = advance(&saver, name, None, [set(0, &long("x")), set(1, text("set").as_str())]).await;
+        let mut last = advance(saver, name, None, [set(0, &long("x")), set(1, text("set").as_str())]).await;
         for _ in 0..66 {
-            last = advance(&saver, name, Some(&last), [extend(0, &format!("[\"{CANARY}\"]"))]).await;
+            last = advance(saver, name, Some(&last), [extend(0, &format!("[\"{CANARY}\"]"))]).await;
         }
         let mut end = step(Some(&last), [extend(0, &long("y"))]);
         end.metadata.insert("told".into(), text("metadata"));
