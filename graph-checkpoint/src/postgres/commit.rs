@@ -5,7 +5,7 @@ use std::sync::Arc;
 use superstep_core::checkpoint::{
     At, Carried, Checkpoint, Commit, Committed, Fold, Load, Recorded, StateSize, StoreError, digest,
 };
-use superstep_core::id::{CheckpointId, Fingerprint};
+use superstep_core::id::{CheckpointId, Fingerprint, TaskId};
 use superstep_core::state::{Change, FieldValue, Op, Schema};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -55,11 +55,13 @@ impl Session {
         };
         for _ in 0..MOST_CALLS {
             let recorded = self.recorded(commit).await?;
-            let call = commit_call(commit, self, recorded, [carry.as_ref(), next.as_ref()])?;
+            let unstored = self.unstored(&commit.thread, commit.expected).await?;
+            let call = commit_call(commit, self, recorded, [carry.as_ref(), next.as_ref()], &unstored)?;
             let row = self.send(commit, &call).await?;
             let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());
             match row.try_get::<_, i32>("outcome").map_err(answer)? {
                 outcome::NEW => {
+                    self.holder().inspect(|holder| holder.forget(&commit.thread));
                     let Checkpoint { id, schema, .. } = *commit.checkpoint;
                     match size {
                         Some(size) => self.remember(&commit.thread, Known { head: id, schema, size }),
@@ -323,6 +325,7 @@ fn commit_call<'c>(
     session: &'c Session,
     recorded: Option<String>,
     [carry, next]: [Option<&Renumbered>; 2],
+    (unstored, unstored_numbers): &'c (Vec<TaskId>, Vec<String>),
 ) -> Result<Call<'c>, StoreError> {
     let (first, texts) = (commit.first(), session.texts());
     let steps: Vec<&Arc<Checkpoint>> = commit.input.iter().chain([&commit.checkpoint]).collect();
@@ -367,7 +370,9 @@ fn commit_call<'c>(
         .iter()
         .map(|(task, emitted)| texts.store(&stored::emitted(id, i64::from(*task)), &encode(emitted)?));
     let emitted_texts = emitted_texts.collect::<Result<Vec<_>, StoreError>>()?;
-    Ok(call.argument(emitted, Type::INT8_ARRAY).argument(emitted_texts, Type::TEXT_ARRAY))
+    let call = call.argument(emitted, Type::INT8_ARRAY).argument(emitted_texts, Type::TEXT_ARRAY);
+    let unstored: Vec<&[u8]> = unstored.iter().map(|task| &task.as_bytes()[..]).collect();
+    Ok(call.argument(unstored, Type::BYTEA_ARRAY).argument(unstored_numbers, Type::TEXT_ARRAY))
 }
 
 /// Returns the stored form of a checkpoint's manifest.

@@ -41,6 +41,7 @@ mod session;
 mod store;
 mod stored;
 mod tls;
+mod unsent;
 mod work;
 
 pub use self::options::PostgresOptions;

@@ -191,8 +191,11 @@ impl Checkpointer for PostgresSaver {
         }
     }
 
-    /// Everything is stored already: each call waits until its transaction has ended.
+    /// Only results of the holder of a lease may not be stored yet: other calls wait until their transactions have ended.
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        if self.session.flush(thread).await? {
+            return Ok(());
+        }
         let Some(lease) = self.session.lease() else { return Ok(()) };
         let about = About { lease: Some(lease), ..About::thread(thread) };
         self.session.read(&write("hold", Some(lease)), &about).await.map(drop)

@@ -20,6 +20,7 @@ use super::migrate;
 use super::options::PostgresOptions;
 use super::parts::{Part, Reading, Schemas, kind};
 use super::stored::{self, Texts};
+use super::unsent::Holder;
 use super::work::{Onto, write};
 use crate::error::corrupt;
 use crate::pending::key::encode;
@@ -29,7 +30,7 @@ use crate::pending::key::encode;
 pub(crate) struct Session {
     open: Arc<Open>,
     /// Set for the holder of a lease.
-    lease: Option<Arc<LeaseRecord>>,
+    holder: Option<Arc<Holder>>,
 }
 
 struct Open {
@@ -57,7 +58,7 @@ impl Session {
         let texts = migrate::migrate(&database, &options).await?;
         let (threads, schemas) = (Mutex::new(HashMap::new()), Mutex::new(HashMap::new()));
         let open = Open { database: Arc::new(database), texts, threads, schemas };
-        Ok(Self { open: Arc::new(open), lease: None })
+        Ok(Self { open: Arc::new(open), holder: None })
     }
 
     /// Names the key that encrypts in the schema, before the first text is encrypted with it.
@@ -82,7 +83,7 @@ impl Session {
 
     /// Returns the same database for the holder of a lease.
     pub(crate) fn with_lease(&self, lease: &LeaseRecord) -> Self {
-        Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }
+        Self { open: Arc::clone(&self.open), holder: Some(Arc::new(Holder::new(lease.clone()))) }
     }
 
     pub(crate) fn database(&self) -> &Arc<Database> {
@@ -98,7 +99,11 @@ impl Session {
     }
 
     pub(crate) fn lease(&self) -> Option<&LeaseRecord> {
-        self.lease.as_deref()
+        self.holder.as_deref().map(|holder| &holder.lease)
+    }
+
+    pub(crate) fn holder(&self) -> Option<&Arc<Holder>> {
+        self.holder.as_ref()
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<ThreadId, Known>> {
@@ -195,6 +200,7 @@ impl Session {
         at: &At,
         known: Option<CheckpointId>,
     ) -> Result<Load, StoreError> {
+        self.flush(thread).await?;
         let known = known.map(|known| known.0);
         let rows = self.read_at("load", thread, at, |call| call.uuid(known)).await?;
         let Some(rows) = rows else { return Ok(Load::Missing) };
@@ -259,6 +265,9 @@ impl Session {
         onto: Onto<'_>,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError> {
+        if let Some(holder) = self.holder() {
+            return self.record_later(holder, onto, &result);
+        }
         let rows = {
             let call = onto.record(&result)?;
             self.write(onto, &call, Repeat::Always).await
@@ -332,6 +341,7 @@ impl Session {
         thread: &ThreadId,
         answers: &[(InterruptId, Json)],
     ) -> Result<Answered, StoreError> {
+        self.flush(thread).await?;
         let interrupts: Vec<&[u8]> = answers.iter().map(|(id, _)| &id.as_bytes()[..]).collect();
         let texts =
             answers.iter().map(|(id, answer)| self.texts().store(&stored::answer(*id), answer.as_str()));

@@ -30,7 +30,7 @@ pub(crate) struct Onto<'c> {
 }
 
 impl<'c> Onto<'c> {
-    fn call(self, function: &'static str) -> Call<'c> {
+    pub(crate) fn call(self, function: &'static str) -> Call<'c> {
         write(function, self.lease).name(self.thread.as_str()).uuid(Some(self.base.0))
     }
 

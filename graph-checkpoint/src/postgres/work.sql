@@ -27,6 +27,14 @@ BEGIN
     RETURN _held.text;
 END $$;
 
+-- Records several results.
+CREATE FUNCTION @.record_all(_fence bigint, _leased bytea, _name bytea, _base uuid, _tasks bytea[], _texts text[],
+    _recorded text[], _without text[]) RETURNS SETOF text
+LANGUAGE sql AS $$
+    SELECT @.record(_fence, _leased, _name, _base, n.task, n.text, n.recorded, n.without)
+    FROM unnest(_tasks, _texts, _recorded, _without) AS n(task, text, recorded, without)
+$$;
+
 CREATE FUNCTION @.fail(_fence bigint, _leased bytea, _name bytea, _base uuid, _task bytea, _text text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

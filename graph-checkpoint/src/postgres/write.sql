@@ -64,12 +64,13 @@ END $$;
 
 -- Stores one checkpoint, or an input with its start. The outcome is 0 if they were stored, 1 if they do not fit the head,
 -- 2 if more is recorded on the head, and 3 if the fields of the parent have other numbers: the caller then passes, for each
--- field of the parent, its number now (`_carry`, valid for the parent's state `_carry_from`).
+-- field of the parent, its number now (`_carry`, valid for the parent's state `_carry_from`). `_unstored` are tasks whose
+-- results need not be stored before the commit.
 CREATE FUNCTION @.commit(_fence bigint, _leased bytea, _name bytea, _graph bytea, _above bytea, _expected uuid,
     _recorded text, _parent uuid, _ids uuid[], _runs uuid[], _steps bigint[], _sources smallint[], _states bytea[],
     _graphs bytea[], _leads_on boolean[], _manifests text[], _changed integer[], _fields integer[], _whole boolean[],
     _texts text[], _carry_from bytea, _carry integer[], _carry_next integer[], _emitted bigint[], _emitted_texts text[],
-    OUT outcome integer, OUT parent_state bytea)
+    _unstored bytea[], _unstored_numbers text[], OUT outcome integer, OUT parent_state bytea)
 LANGUAGE plpgsql AS $$
 DECLARE
     _thread bigint;
@@ -121,6 +122,12 @@ BEGIN
                 SELECT p.recorded FROM @.pending p WHERE p.thread = _thread AND p.base = _head
                 UNION ALL
                 SELECT e.recorded FROM @.effect e WHERE e.thread = _thread AND e.base = _head
+                UNION ALL
+                SELECT u.number::numeric FROM unnest(_unstored, _unstored_numbers) AS u(task, number)
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM @.pending p
+                    WHERE p.thread = _thread AND p.base = _head AND p.task = u.task AND p.recorded IS NOT NULL
+                )
             ) r
         ) THEN
             outcome := 2;

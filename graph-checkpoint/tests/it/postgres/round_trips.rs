@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use superstep_checkpoint::PostgresSaver;
-use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, Recorded};
+use superstep_core::checkpoint::{
+    At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, Recorded, StoreError,
+};
 use superstep_core::records::life::Ending;
 use superstep_core::records::{
     EventRow, Heartbeat, RunClaim, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
@@ -86,6 +88,59 @@ fn each_call_waits_once() {
         assert_eq!(since(), 1, "a deletion");
         assert_eq!(store.sweep().await.expect("it sweeps"), 0);
         assert_eq!(since(), 1, "a sweep");
+    });
+}
+
+/// The holder of a lease records results without waiting, and its commit carries those that are not stored yet.
+#[test]
+fn a_superstep_of_64_tasks_waits_once_with_a_lease() {
+    counted("round_trips_of_tasks", async |saver, since| {
+        saver.register(&graph()).await.expect("it is registered");
+        let name = thread("t");
+        let first = step(None, [set(0, "[]")]);
+        assert!(matches!(saver.commit(commit_of("t", &first)).await, Ok(Committed::New)));
+        let claim =
+            Claim { thread: name.clone(), holder: "it".into(), ttl: std::time::Duration::from_secs(60) };
+        let lease = saver.acquire(claim).await.expect("it is free");
+        let superstep_core::checkpoint::Acquired::Now(lease) = lease else { panic!("{lease:?}") };
+        let holder = saver.fenced(&lease).expect("it has leases");
+        let results: Vec<_> = (0..64).map(|number| result(number, &number.to_string())).collect();
+        let recorded = Some(Recorded::of(&results, &[]));
+        since();
+        // The runtime sends nothing before the test waits.
+        for result in &results {
+            let counts = holder.record_result(&name, first.id, result.clone()).await.expect("it is taken");
+            assert_eq!(counts, *result);
+        }
+        let second = step(Some(&first), [set(0, "[64]")]);
+        let commit = Commit { recorded, ..commit_of("t", &second) };
+        assert!(matches!(holder.commit(commit).await, Ok(Committed::New)));
+        // Some results may have been sent meanwhile, in statements for which nothing has waited.
+        assert!((1..=4).contains(&since()), "a commit with its results");
+
+        // A result of another program counts, although the holder of the lease had not seen it.
+        let other = result(1, "\"other\"");
+        saver.record_result(&name, second.id, other.clone()).await.expect("it is stored");
+        holder.record_result(&name, second.id, result(1, "1")).await.expect("it is taken");
+        holder.record_result(&name, second.id, result(2, "2")).await.expect("it is taken");
+        let third = step(Some(&second), []);
+        let known = Some(Recorded::of(&[result(1, "1"), result(2, "2")], &[]));
+        let outrun = holder.commit(Commit { recorded: known, ..commit_of("t", &third) }).await;
+        let Ok(Committed::Outrun(loaded)) = outrun else { panic!("{outrun:?}") };
+        assert_eq!(loaded.results, [other.clone(), result(2, "2")]);
+        let known = Some(Recorded::of(&[other, result(2, "2")], &[]));
+        let commit = Commit { recorded: known, ..commit_of("t", &third) };
+        assert!(matches!(holder.commit(commit).await, Ok(Committed::New)));
+
+        // Nothing is lost when the run ends before its commit.
+        holder.record_result(&name, third.id, result(3, "3")).await.expect("it is taken");
+        holder.flush(&name).await.expect("it is stored");
+        let head = saver.read(&name, At::Head).await.expect("it is read").expect("it is there");
+        assert_eq!(head.results, [result(3, "3")]);
+        saver.break_lease(&name).await.expect("it is broken");
+        holder.record_result(&name, third.id, result(4, "4")).await.expect("it is taken");
+        let lost = holder.flush(&name).await.expect_err("the lease is lost");
+        assert!(matches!(lost, StoreError::LeaseLost { .. }), "{lost}");
     });
 }
 
