@@ -52,6 +52,7 @@ macro_rules! page {
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[sessions.md]: crate::guide::sessions\n",
             "[several-processes.md]: crate::guide::several_processes\n",
+            "[several-machines.md#how-do-i-upgrade-the-programs-one-by-one]: crate::guide::several_machines#how-do-i-upgrade-the-programs-one-by-one\n",
             "[several-processes.md#leases]: crate::guide::several_processes#leases\n",
             "[several-processes.md#one-superstep-in-several-processes]: crate::guide::several_processes#one-superstep-in-several-processes\n",
             "[secrets.md]: crate::guide::secrets\n",

@@ -72,7 +72,8 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
     rows.insert_thread(thread_row(name, metadata.clone())).await.expect("a new thread");
     rows.create_run(run_row("failed", name)).await.expect("a new run");
     rows.create_run(run_row("pending", name)).await.expect("a second run");
-    let claim = RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms: 99 };
+    let claim =
+        RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms: 99 };
     let held = rows.claim_run(&claim, 5).await.expect("a claim").expect("a pending run");
     rows.reserve_events(&thread(name), 10).await.expect("numbers of events");
     let events = vec![event(name, 1, "failed"), event(name, 2, "failed")];
@@ -212,7 +213,8 @@ fn expired_events_and_those_of_deleted_runs_are_collected() {
         rows.expire_events(&thread("t"), "failed", 1).await.unwrap();
         rows.cancel_run("pending", superstep_core::records::CancelAction::Rollback, 9).await.unwrap();
         rows.create_run(run_row("gone", "t")).await.unwrap();
-        let claim = RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms: 99 };
+        let claim =
+            RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms: 99 };
         let held = rows.claim_run(&claim, 9).await.unwrap().unwrap();
         assert!(rows.append_events(held.attempt, vec![event("t", 3, "gone")]).await.unwrap());
         let ending = Ending::RolledBack { thread: ThreadStatus::Idle };

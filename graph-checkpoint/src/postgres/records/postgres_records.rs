@@ -182,8 +182,9 @@ impl Records for PostgresRecords {
     }
 
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError> {
-        let call = Call::of("claim_run").graphs(&claim.graphs).name(&claim.owner);
-        let claimed = self.write(&call.time(claim.until_ms).time(now_ms)).await?;
+        let call = Call::of("claim_run").graphs(&claim.graphs).names(claim.left.iter().map(String::as_str));
+        let call = call.name(&claim.owner).time(claim.until_ms).time(now_ms);
+        let claimed = self.write(&call).await?;
         claimed.first().map(rows::run).transpose()
     }
 
