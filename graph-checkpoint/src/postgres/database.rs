@@ -15,6 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
 use super::options::PostgresOptions;
+use crate::error::FileError;
 
 /// A pool of connections, and the schema that they use.
 pub(crate) struct Database {
@@ -62,6 +63,11 @@ impl Database {
         let hosts: Vec<String> = self.config.get_hosts().iter().map(|host| format!("{host:?}")).collect();
         let user = self.config.get_user().unwrap_or_default();
         format!("{user}@{}/{}", hosts.join(","), self.config.get_dbname().unwrap_or_default())
+    }
+
+    /// Returns the error of a request to write to a schema that was opened for reading.
+    pub(crate) fn refused(&self) -> StoreError {
+        FileError::ReadOnly(format!("the schema {}", self.schema)).into()
     }
 
     /// Returns the time in which a call is repeated.

@@ -12,10 +12,12 @@ use tokio_postgres::Config;
 use super::address;
 use super::error::{PostgresError, with_causes};
 use super::password;
+use super::read_only::ReadDatabase;
 use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
 use super::tls::{self, Tls};
 use crate::maintenance::Retention;
+use crate::read_only::ReadOnlySaver;
 use crate::retention::Policy;
 
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
@@ -148,8 +150,21 @@ impl PostgresOptions {
     /// Returns the errors of [`open`](Self::open), and [`StoreError::Io`] if the schema has no checkpoints.
     pub fn open_reader(self, url: impl AsRef<str>) -> Result<PostgresReader, StoreError> {
         let (config, options) = self.at(url.as_ref())?;
-        let missing = Some(PostgresError::NoCheckpoints as fn(String) -> PostgresError);
-        PostgresReader::open_with(config, Self { connections: 1, missing, ..options })
+        PostgresReader::open_with(config, Self { connections: 1, ..options.for_reading() })
+    }
+
+    /// Opens the database at `url` for graphs that are only read. It creates, upgrades and prunes nothing.
+    ///
+    /// # Errors
+    /// Returns the errors of [`open_reader`](Self::open_reader).
+    pub async fn open_read_only(self, url: impl AsRef<str>) -> Result<ReadOnlySaver, StoreError> {
+        let (config, options) = self.at(url.as_ref())?;
+        let saver = PostgresSaver::open_with(config, options.for_reading()).await?;
+        Ok(ReadDatabase::of(saver).into())
+    }
+
+    fn for_reading(self) -> Self {
+        Self { missing: Some(PostgresError::NoCheckpoints), retention: Policy::default(), ..self }
     }
 
     /// Returns the configuration of the connections to an address, and these options with the parameters in it that the
