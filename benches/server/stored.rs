@@ -109,7 +109,8 @@ async fn file(path: &Path) {
             calls: None,
         };
         rows.create_run(run).await.expect("it is stored");
-        let claim = RunClaim { owner: "killed".into(), graphs: vec!["three".into()], until_ms: 1 };
+        let claim =
+            RunClaim { owner: "killed".into(), graphs: vec!["three".into()], left: Vec::new(), until_ms: 1 };
         let claimed = rows.claim_run(&claim, now).await.expect("the queue is read");
         assert!(claimed.is_some(), "the run is claimed");
     }

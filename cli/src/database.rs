@@ -1,9 +1,10 @@
 //! The address of a database, where a verb takes a file.
 
+use std::error::Error;
 use std::fmt;
 use std::path::Path;
 
-use superstep_checkpoint::{CheckpointFile, CheckpointReader};
+use superstep_checkpoint::{CheckpointFile, CheckpointReader, ReadOnlySaver};
 #[cfg(feature = "postgres")]
 use superstep_core::checkpoint::{KeyProblem, StoreError};
 use superstep_core::run::AnyGraph;
@@ -37,12 +38,36 @@ impl CheckpointSource {
     ///
     /// # Errors
     /// Fails for a database.
-    pub fn file(self) -> Result<CheckpointFile, Box<dyn std::error::Error + Send + Sync>> {
+    pub fn file(self) -> Result<CheckpointFile, Box<dyn Error + Send + Sync>> {
         match self {
             Self::File(file) => Ok(file),
             Self::Database(url) => {
                 Err(format!("{} is a database: this verb needs a file", url.shown()).into())
             }
+        }
+    }
+
+    /// Opens the file or the database for graphs that are only read.
+    ///
+    /// # Errors
+    /// Fails if it cannot be read, and for a database without the feature `postgres`.
+    pub async fn open_read_only(self) -> Result<ReadOnlySaver, Box<dyn Error + Send + Sync>> {
+        match self {
+            Self::File(file) => Ok(ReadOnlySaver::open(file).await?),
+            #[cfg(feature = "postgres")]
+            Self::Database(url) => Ok(url.options().open_read_only(&url.url).await?),
+            #[cfg(not(feature = "postgres"))]
+            Self::Database(url) => Err(url.unsupported().text.into()),
+        }
+    }
+}
+
+/// The path of the file, or the URL of the database without passwords.
+impl fmt::Display for CheckpointSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => file.path().display().fmt(f),
+            Self::Database(url) => f.write_str(&url.shown()),
         }
     }
 }

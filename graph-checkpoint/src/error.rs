@@ -32,7 +32,9 @@ pub(crate) enum FileError {
          beside it, {0}-wal and {0}-shm, to a folder that is"
     )]
     LogUnreadable(String),
-    #[error("{0} was opened for reading only: open it with a `SqliteSaver` to write to it")]
+    #[error(
+        "{0} was opened for reading only: open it with a `SqliteSaver` or a `PostgresSaver` to write to it"
+    )]
     ReadOnly(String),
     #[error("the saver's writer thread is gone")]
     WriterGone,

@@ -1,9 +1,9 @@
-//! A checkpoint file as a saver that only reads.
+//! A checkpoint file or a database as a saver that only reads.
+
+mod file;
 
 use std::fmt;
-use std::path::Path;
-use std::sync::{Arc, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
@@ -13,29 +13,25 @@ use superstep_core::checkpoint::{
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::records::Records;
 use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, StoreBackend};
-use tokio::runtime::Handle;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use crate::checkpoint_reader;
-use crate::connection::Connection;
-use crate::error::{FileError, sqlite};
 use crate::file::checkpoint_file::CheckpointFile;
+#[cfg(feature = "postgres")]
+use crate::postgres::ReadDatabase;
 use crate::read::{overview, reader};
-use crate::records::SqliteRecords;
-use crate::saver::away_from_the_runtime;
-use crate::sqlite_reader::SqliteReader;
 use crate::store::{self, table};
 
-/// The time after which an unused file is closed: while it is open, the last program that writes to it cannot move its
-/// log into it.
-const IDLE: Duration = Duration::from_secs(1);
+pub(crate) use self::file::ReadFile;
 
-/// Reads the checkpoints of a file, the rows of a server and the items of a store as a saver and a store, for graphs
-/// that are only read, such as those that the program `superstep` serves.
+/// Reads the checkpoints of a file or a database, the rows of a server and the items of a store as a saver and a store,
+/// for graphs that are only read, such as those that the program `superstep` serves.
 ///
-/// Like a [`SqliteReader`], it writes nothing and migrates nothing, and other programs may write to the file. Every
-/// request that would write returns an error. Cheap to clone: clones share the file.
+/// Like a [`SqliteReader`](crate::SqliteReader), it writes nothing and migrates nothing, and other programs may write to the
+/// file or the database. Every request that would write returns an error. Cheap to clone: clones share the file.
+#[cfg_attr(
+    feature = "postgres",
+    doc = "[`PostgresOptions::open_read_only`](crate::PostgresOptions::open_read_only) opens a database."
+)]
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -57,96 +53,60 @@ const IDLE: Duration = Duration::from_secs(1);
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct ReadOnlySaver(Arc<Shared>);
+pub struct ReadOnlySaver(Source);
 
-struct Shared {
-    file: CheckpointFile,
-    kept: Arc<Mutex<Kept>>,
-    /// The rows of a server, while they are in use.
-    records: std::sync::Mutex<Weak<SqliteRecords>>,
+#[derive(Clone)]
+enum Source {
+    File(ReadFile),
+    #[cfg(feature = "postgres")]
+    Database(ReadDatabase),
 }
 
-/// The open file.
-struct Kept {
-    reader: Option<SqliteReader>,
-    last_use: Instant,
-    /// `true` while a task waits to close the file.
-    is_to_close: bool,
+#[cfg(feature = "postgres")]
+impl From<ReadDatabase> for ReadOnlySaver {
+    fn from(database: ReadDatabase) -> Self {
+        Self(Source::Database(database))
+    }
 }
 
 impl ReadOnlySaver {
     /// Opens a file for reading. `file` can be a path.
     ///
     /// # Errors
-    /// Returns the errors of [`SqliteReader::open`].
+    /// Returns the errors of [`SqliteReader::open`](crate::SqliteReader::open).
     pub async fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
-        let kept = Kept { reader: None, last_use: Instant::now(), is_to_close: false };
-        let kept = Arc::new(Mutex::new(kept));
-        let saver = Self(Arc::new(Shared { file: file.into(), kept, records: Default::default() }));
-        saver.query(|_| Ok(())).await?;
-        Ok(saver)
+        ReadFile::open(file.into()).await.map(|file| Self(Source::File(file)))
     }
 
-    /// Returns the path of the file.
+    /// Returns the file with its keys and limits, for other readers, such as a [`SqliteReader`](crate::SqliteReader); `None`
+    /// for a database.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        self.0.file.path()
+    pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
+        match &self.0 {
+            Source::File(file) => Some(file.file().clone()),
+            #[cfg(feature = "postgres")]
+            Source::Database(_) => None,
+        }
     }
 
-    /// Returns the file with its keys and limits, for other readers, such as a [`SqliteReader`].
-    #[must_use]
-    pub fn checkpoint_file(&self) -> CheckpointFile {
-        self.0.file.clone()
-    }
-
-    /// Returns the graphs of the threads in the file, by name, as their latest readable checkpoints have them.
+    /// Returns the graphs of the threads, by name, as their latest readable checkpoints have them.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read.
+    /// Returns an error if the file or the database cannot be read.
     pub async fn graphs(&self) -> Result<Vec<GraphDescription>, StoreError> {
-        self.query(overview::graphs).await
-    }
-
-    /// Reads on a blocking thread. Reads wait for each other.
-    pub(crate) async fn query<T: Send + 'static>(
-        &self,
-        read: impl Fn(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let mut kept = Arc::clone(&self.0.kept).lock_owned().await;
-        let file = self.0.file.clone();
-        if let (false, Ok(runtime)) = (kept.is_to_close, Handle::try_current()) {
-            kept.is_to_close = true;
-            runtime.spawn(close_when_idle(Arc::downgrade(&self.0.kept)));
+        match &self.0 {
+            Source::File(file) => file.query(overview::graphs).await,
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.graphs().await,
         }
-        away_from_the_runtime(move || {
-            let reader = match kept.reader.take() {
-                Some(reader) => reader,
-                None => SqliteReader::open(file)?,
-            };
-            let result = reader.read(read);
-            kept.reader = Some(reader);
-            kept.last_use = Instant::now();
-            result
-        })
-        .await
     }
 
     /// Returns the error of a request that would write.
-    pub(crate) fn refused(&self) -> StoreError {
-        FileError::ReadOnly(self.path().display().to_string()).into()
-    }
-}
-
-/// Closes the file when it was not used for a while.
-async fn close_when_idle(kept: Weak<Mutex<Kept>>) {
-    loop {
-        tokio::time::sleep(IDLE).await;
-        let Some(kept) = kept.upgrade() else { return };
-        let mut kept = kept.lock().await;
-        if kept.last_use.elapsed() >= IDLE {
-            kept.reader = None;
-            kept.is_to_close = false;
-            return;
+    fn refused(&self) -> StoreError {
+        match &self.0 {
+            Source::File(file) => file.refused(),
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.refused(),
         }
     }
 }
@@ -158,8 +118,14 @@ impl Checkpointer for ReadOnlySaver {
     }
 
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
-        let name = thread.clone();
-        self.query(move |connection| reader::load(connection, &name, &at, known)).await
+        match &self.0 {
+            Source::File(file) => {
+                let name = thread.clone();
+                file.query(move |connection| reader::load(connection, &name, &at, known)).await
+            }
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.saver.load(thread, at, known).await,
+        }
     }
 
     async fn commit(&self, _commit: Commit) -> Result<Committed, StoreError> {
@@ -193,7 +159,13 @@ impl Checkpointer for ReadOnlySaver {
     }
 
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
-        self.query(move |connection| checkpoint_reader::scan(connection, &scan)).await
+        match &self.0 {
+            Source::File(file) => {
+                file.query(move |connection| checkpoint_reader::scan(connection, &scan)).await
+            }
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.saver.scan(scan).await,
+        }
     }
 
     async fn name(&self, _thread: &ThreadId, _naming: Naming) -> Result<(), StoreError> {
@@ -209,22 +181,26 @@ impl Checkpointer for ReadOnlySaver {
     }
 
     fn records(&self) -> Option<Arc<dyn Records>> {
-        let mut records = self.0.records.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = records.upgrade().unwrap_or_else(|| {
-            let made = Arc::new(SqliteRecords::of_reader(self.clone()));
-            *records = Arc::downgrade(&made);
-            made
-        });
-        Some(kept)
+        Some(match &self.0 {
+            Source::File(file) => file.records(),
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.records.clone(),
+        })
     }
 }
 
-/// The items of the store in the file; none if it has no store.
+/// The items of the store; none for a file without one.
 #[async_trait]
 impl StoreBackend for ReadOnlySaver {
     async fn get(&self, namespace: &Namespace, key: &str, now: u64) -> Result<Option<Entry>, AccessError> {
-        let (path, key) = (namespace.path(), key.to_owned());
-        self.items(move |connection| table::get(connection, &path, &key, now)).await
+        match &self.0 {
+            Source::File(file) => {
+                let (path, key) = (namespace.path(), key.to_owned());
+                file.items(move |connection| table::get(connection, &path, &key, now)).await
+            }
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.store.get(namespace, key, now).await,
+        }
     }
 
     async fn put(&self, _put: Put, _now: u64) -> Result<(), AccessError> {
@@ -236,13 +212,25 @@ impl StoreBackend for ReadOnlySaver {
     }
 
     async fn search(&self, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
-        let search = search.clone();
-        self.items(move |connection| table::search(connection, &search, now)).await
+        match &self.0 {
+            Source::File(file) => {
+                let search = search.clone();
+                file.items(move |connection| table::search(connection, &search, now)).await
+            }
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.store.search(search, now).await,
+        }
     }
 
     async fn namespaces(&self, under: &Namespace, now: u64) -> Result<Vec<Namespace>, AccessError> {
-        let path = under.path();
-        self.items(move |connection| table::namespaces(connection, &path, now)).await
+        match &self.0 {
+            Source::File(file) => {
+                let path = under.path();
+                file.items(move |connection| table::namespaces(connection, &path, now)).await
+            }
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => database.store.namespaces(under, now).await,
+        }
     }
 
     async fn sweep(&self, _now: u64) -> Result<u64, AccessError> {
@@ -250,22 +238,14 @@ impl StoreBackend for ReadOnlySaver {
     }
 }
 
-impl ReadOnlySaver {
-    /// Reads items, if the file has a store.
-    async fn items<T: Default + Send + 'static>(
-        &self,
-        read: impl Fn(&Connection) -> Result<T, AccessError> + Send + 'static,
-    ) -> Result<T, AccessError> {
-        let read = move |connection: &Connection| match table::is_there(connection).map_err(sqlite)? {
-            true => Ok(read(connection)),
-            false => Ok(Ok(T::default())),
-        };
-        self.query(read).await.map_err(store::access_error)?
-    }
-}
-
 impl fmt::Debug for ReadOnlySaver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadOnlySaver").field("file", &self.0.file).finish_non_exhaustive()
+        let mut shown = f.debug_struct("ReadOnlySaver");
+        match &self.0 {
+            Source::File(file) => shown.field("file", file.file()),
+            #[cfg(feature = "postgres")]
+            Source::Database(database) => shown.field("database", &database.saver),
+        };
+        shown.finish_non_exhaustive()
     }
 }

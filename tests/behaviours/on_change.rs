@@ -153,6 +153,28 @@ async fn a_graph_that_refuses_takes_no_input_either() {
     .await;
 }
 
+/// During a rolling upgrade, the older program may continue a thread of the newer one.
+#[tokio::test]
+async fn an_older_program_drops_the_fields_that_it_does_not_have() {
+    on_both_savers(|saver| async move {
+        let newer = chain::<wider::Log>(&saver, &["a"], |text| wider::Log::update().ran([text]).title("new"));
+        let thread = newer.thread("t");
+        let run = thread.run(wider::Log::update()).await.expect("no node fails");
+        assert_eq!(run.state.title, "new");
+        let run = logs(&saver, &["a"]).thread("t").run(Log::update()).await.expect("it ignores the field");
+        assert_eq!(run.state.ran, ["a", "a"]);
+        assert_eq!(thread.head().await.expect("it loads").state().title, "");
+
+        // A state with a version is none of its own.
+        let versioned = chain::<broken::Log>(&saver, &["a"], |text| broken::Log::update().ran([text]));
+        let run = versioned.thread("u").run(broken::Log::update()).await.expect("no node fails");
+        assert_eq!(run.state.ran, ["a"]);
+        let error = logs(&saver, &["a"]).thread("u").run(Log::update()).await.expect_err("it is newer");
+        assert!(matches!(error, RunError::Thread(ThreadError::Version { .. })), "{error}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_policy_counts_for_subgraphs_too() {
     fn outer(saver: &Arc<dyn Checkpointer>, inner: StateGraph<Log>) -> Graph<Log> {

@@ -3,6 +3,10 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
+#[cfg(all(feature = "postgres", feature = "server"))]
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
 mod components;
 mod demo;
 mod desk;

@@ -1,4 +1,4 @@
-//! The verb `serve`, which serves a checkpoint file.
+//! The verb `serve`, which serves a checkpoint file or a database.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
 use serde_json::Value;
-use superstep::checkpoint::{Key, KeyRing};
+use superstep::checkpoint::{Checkpointer, Key, KeyRing};
 use superstep::prelude::*;
 use tempfile::TempDir;
 
@@ -17,8 +17,8 @@ struct Note {
     text: String,
 }
 
-/// Writes a file with a thread.
-async fn written(saver: SqliteSaver) {
+/// Writes a thread.
+async fn written(saver: impl Checkpointer) {
     let mut g = StateGraph::<Note>::new("notes");
     let write = g.node("write", async || Note::update().text("Rust"));
     g.edge(START, write);
@@ -97,6 +97,37 @@ async fn a_file_is_served_until_a_signal() {
     server.stop();
     assert_eq!(fs::read(folder.path().join("notes.db")).unwrap(), before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// The user has no right to write.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn a_database_is_served_until_a_signal() {
+    use superstep::checkpoint::PostgresSaver;
+
+    let Some(cluster) = crate::cluster::Cluster::shared() else { return };
+    let (folder, host) = (tempfile::tempdir().unwrap(), cluster.folder().display());
+    let url = |user: &str| format!("postgres://{user}:secret@/postgres?host={host}&schema=notes");
+    let shown = format!("postgres://guest@/postgres?host={host}&schema=notes");
+    let saver = PostgresSaver::open(url("superstep")).await.unwrap();
+    cluster.execute(
+        "CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA notes TO guest; \
+         GRANT SELECT ON ALL TABLES IN SCHEMA notes TO guest",
+    );
+    let output = serve(folder.path(), &[&url("guest")]).output().unwrap();
+    let expected = format!("error: {shown} has no thread that can be read, so there is nothing to serve\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    written(saver).await;
+    let server = start(folder.path(), &[&url("guest")]);
+    let (status, threads) = server.request("POST", "/threads/search", "{}");
+    assert_eq!((status, &threads[0]["values"]["text"]), (200, &"Rust".into()));
+    assert_eq!(server.request("POST", "/threads", "{}").0, 403);
+    server.stop();
+    let missing = url("guest").replace("notes", "none");
+    let output = serve(folder.path(), &[&missing]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("has no checkpoints in the schema none") && !said.contains("secret"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[tokio::test]

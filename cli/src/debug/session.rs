@@ -68,7 +68,7 @@ pub(crate) fn file_of(graphs: &[AnyGraph]) -> Result<CheckpointFile, Failure> {
 fn checkpoint_file_of(graph: &AnyGraph) -> Option<CheckpointFile> {
     let saver: &dyn Any = &**graph.saver()?;
     match saver.downcast_ref::<ReadOnlySaver>() {
-        Some(saver) => Some(saver.checkpoint_file()),
+        Some(saver) => saver.checkpoint_file(),
         None => saver.downcast_ref::<SqliteSaver>()?.checkpoint_file(),
     }
 }

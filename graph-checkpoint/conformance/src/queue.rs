@@ -31,6 +31,7 @@ items! { "queue":
     runs_are_claimed_in_their_order "Runs are claimed in the order of their creation, one at a time for each thread."
     a_delayed_run_waits "A run is not claimed before its time, and lets later runs of its thread pass."
     only_graphs_of_the_worker_are_claimed "A worker gets runs of its graphs only, and nothing if there are none."
+    a_run_is_left_to_other_workers "A run that a worker leaves is not claimed by it, lets no other one of its thread pass, and is another worker's."
     an_abandoned_run_is_claimed_again "A run whose worker is gone is claimed again, with a greater attempt and a lost one more, before others of its thread."
     lost_attempts_count_until_there_is_progress "A later attempt than the first counts as lost from its begin, until it is given back or sets the number."
     a_beat_extends_the_claim "A beat extends the claim of the attempt that has it, and tells of requests to cancel."
@@ -77,7 +78,7 @@ fn run_as(id: &str, of: &str, multitask: Multitask) -> RunRow {
 }
 
 fn claim_until(until_ms: u64) -> RunClaim {
-    RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms }
+    RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms }
 }
 
 pub(super) const LATER: u64 = NOW + 1_000;
@@ -260,6 +261,20 @@ async fn only_graphs_of_the_worker_are_claimed(b: &Bench<'_>) -> Verdict {
     equal("no graph", rows.claim_run(&nothing, NOW).await?, None)?;
     let both = RunClaim { graphs: vec!["x".into(), "other".into()], ..claim_until(LATER) };
     equal("both", rows.claim_run(&both, NOW).await?.map(|run| run.id).as_deref(), Some("1"))
+}
+
+async fn a_run_is_left_to_other_workers(b: &Bench<'_>) -> Verdict {
+    let rows = with_thread(b, &["t", "u"]).await?;
+    create(&*rows, &[run("1", "t"), run("2", "t"), run("3", "u")]).await?;
+    let held = claimed(&*rows).await?;
+    let leaves = RunClaim { left: vec!["x".into(), "1".into()], ..claim_until(LATER) };
+    let next = async || Ok::<_, Stop>(rows.claim_run(&leaves, NOW).await?.map(|run| run.id));
+    holds("it is given back", rows.finish_run("1", held.attempt, Ending::GivenBack, None, NOW).await?)?;
+    equal("the run of another thread", next().await?.as_deref(), Some("3"))?;
+    equal("the next run of the thread", next().await?, None)?;
+    equal("another worker's", claimed_id(&*rows).await?.as_deref(), Some("1"))?;
+    holds("it ends", rows.finish_run("1", held.attempt + 1, success(), None, NOW).await?)?;
+    equal("the next after it", next().await?.as_deref(), Some("2"))
 }
 
 async fn cancelling_ends_or_asks(b: &Bench<'_>) -> Verdict {

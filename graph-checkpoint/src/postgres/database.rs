@@ -15,6 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
 use super::options::PostgresOptions;
+use crate::error::FileError;
 
 /// A pool of connections, and the schema that they use.
 pub(crate) struct Database {
@@ -67,6 +68,11 @@ impl Database {
     /// Returns the name of the schema with its place, for errors.
     pub(crate) fn name(&self) -> String {
         format!("the schema {} of {}", self.schema.trim_matches('"'), self.place())
+    }
+
+    /// Returns the error of a request to write to a schema that was opened for reading.
+    pub(crate) fn refused(&self) -> StoreError {
+        FileError::ReadOnly(format!("the schema {}", self.schema)).into()
     }
 
     /// Returns the time in which a call is repeated.

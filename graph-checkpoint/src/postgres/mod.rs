@@ -33,6 +33,7 @@ mod migrate;
 mod options;
 mod parts;
 mod password;
+mod read_only;
 mod reader;
 mod records;
 mod saver;
@@ -45,6 +46,7 @@ mod unsent;
 mod work;
 
 pub use self::options::PostgresOptions;
+pub(crate) use self::read_only::ReadDatabase;
 pub use self::reader::PostgresReader;
 pub use self::saver::PostgresSaver;
 pub use self::store::PostgresStore;

@@ -13,11 +13,13 @@ use tokio_postgres::Config;
 use super::address;
 use super::error::{PostgresError, with_causes};
 use super::password;
+use super::read_only::ReadDatabase;
 use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
 use super::tls::{self, Tls};
 use crate::encryption::SharedKeys;
 use crate::maintenance::Retention;
+use crate::read_only::ReadOnlySaver;
 use crate::retention::Policy;
 
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
@@ -156,7 +158,9 @@ impl PostgresOptions {
     /// if the keys do not fit the schema.
     pub async fn open(self, url: impl AsRef<str>) -> Result<PostgresSaver, StoreError> {
         let (config, options) = self.at(url.as_ref())?;
-        PostgresSaver::open_with(config, options).await
+        let saver = PostgresSaver::open_with(config, options).await?;
+        saver.session().add_current_key().await?;
+        Ok(saver)
     }
 
     /// Opens the database at `url` for reading, with one connection. Blocks, and creates nothing.
@@ -165,8 +169,21 @@ impl PostgresOptions {
     /// Returns the errors of [`open`](Self::open), and [`StoreError::Io`] if the schema has no checkpoints.
     pub fn open_reader(self, url: impl AsRef<str>) -> Result<PostgresReader, StoreError> {
         let (config, options) = self.at(url.as_ref())?;
-        let missing = Some(PostgresError::NoCheckpoints as fn(String) -> PostgresError);
-        PostgresReader::open_with(config, Self { connections: 1, missing, ..options })
+        PostgresReader::open_with(config, Self { connections: 1, ..options.for_reading() })
+    }
+
+    /// Opens the database at `url` for graphs that are only read. It creates, upgrades and prunes nothing.
+    ///
+    /// # Errors
+    /// Returns the errors of [`open_reader`](Self::open_reader).
+    pub async fn open_read_only(self, url: impl AsRef<str>) -> Result<ReadOnlySaver, StoreError> {
+        let (config, options) = self.at(url.as_ref())?;
+        let saver = PostgresSaver::open_with(config, options.for_reading()).await?;
+        Ok(ReadDatabase::of(saver).into())
+    }
+
+    fn for_reading(self) -> Self {
+        Self { missing: Some(PostgresError::NoCheckpoints), retention: Policy::default(), ..self }
     }
 
     /// Returns the configuration of the connections to an address, and these options with the parameters in it that the

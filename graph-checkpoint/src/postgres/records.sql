@@ -216,12 +216,14 @@ BEGIN
     RETURN true;
 END $$;
 
--- The runs that may be claimed: the next one of each thread, as `life::next` selects it, or of one thread only.
-CREATE FUNCTION @.claimable(_graphs bytea[], _now bigint, _thread bigint) RETURNS TABLE (id bigint, thread bigint)
-LANGUAGE sql STABLE AS $$
+-- The runs that may be claimed: the next one of each thread, as `life::next` selects it, or of one thread only, without those
+-- that the caller leaves.
+CREATE FUNCTION @.claimable(_graphs bytea[], _left bytea[], _now bigint, _thread bigint)
+RETURNS TABLE (id bigint, thread bigint) LANGUAGE sql STABLE AS $$
     SELECT q.id, q.thread FROM @.server_run q WHERE q.status IN ('pending', 'running')
         AND (q.status = 'pending' AND (q.attempt > 0 OR q.not_before <= _now) OR q.status = 'running' AND q.until <= _now)
         AND q.graph = ANY(_graphs) AND (_thread IS NULL OR q.thread = _thread)
+        AND NOT EXISTS (SELECT 1 FROM unnest(_left) l(name) WHERE l.name = q.name)
         AND NOT EXISTS (
             SELECT 1 FROM @.server_run o
             WHERE o.thread = q.thread AND o.status IN ('pending', 'running') AND o.id <> q.id
@@ -233,20 +235,20 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Claims a run, as `life::claim` decides. A thread that another transaction changes is left out.
-CREATE FUNCTION @.claim_run(_graphs bytea[], _owner bytea, _until bigint, _now bigint) RETURNS SETOF @.server_run
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION @.claim_run(_graphs bytea[], _left bytea[], _owner bytea, _until bigint, _now bigint)
+RETURNS SETOF @.server_run LANGUAGE plpgsql AS $$
 DECLARE
     _thread bigint;
     _run bigint;
 BEGIN
     LOOP
-        SELECT t.id INTO _thread FROM @.claimable(_graphs, _now, NULL) c JOIN @.server_thread t ON t.id = c.thread
+        SELECT t.id INTO _thread FROM @.claimable(_graphs, _left, _now, NULL) c JOIN @.server_thread t ON t.id = c.thread
         ORDER BY c.id LIMIT 1 FOR NO KEY UPDATE OF t SKIP LOCKED;
         IF NOT FOUND THEN
             RETURN;
         END IF;
         -- Its runs may have changed before it was locked.
-        SELECT c.id INTO _run FROM @.claimable(_graphs, _now, _thread) c ORDER BY c.id LIMIT 1;
+        SELECT c.id INTO _run FROM @.claimable(_graphs, _left, _now, _thread) c ORDER BY c.id LIMIT 1;
         EXIT WHEN FOUND;
     END LOOP;
     RETURN QUERY UPDATE @.server_run r SET

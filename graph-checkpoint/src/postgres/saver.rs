@@ -80,7 +80,6 @@ impl PostgresSaver {
     pub(crate) async fn open_with(config: Config, options: PostgresOptions) -> Result<Self, StoreError> {
         let (retention, every) = (options.retention.clone(), options.retain_every);
         let session = Session::open(config, options).await?;
-        session.add_current_key().await?;
         let records = PostgresRecords::new(Arc::clone(session.database()), session.texts());
         let background = Background::start(&session, &retention, every).map(Arc::new);
         Ok(Self { session, records: Arc::new(records), background })

@@ -48,10 +48,11 @@ const OF_NAME: &str = "id = (SELECT id FROM server_run WHERE name = ?)";
 const ACTIVE: &str = "status IN ('pending', 'running')";
 
 /// The number of the run that [`life::next`] selects of each thread, the oldest first. It is written here once more,
-/// because the queue may be long. The parameters are the time and the names of the graphs.
+/// because the queue may be long. The parameters are the time, the names of the graphs, and those of the runs that are left.
 const NEXT: &str = "SELECT q.id FROM server_queue q WHERE q.status IN ('pending', 'running')
     AND (q.status = 'pending' AND (q.attempt > 0 OR q.not_before <= ?1) OR q.status = 'running' AND q.until <= ?1)
     AND q.graph IN (SELECT value FROM json_each(?2))
+    AND q.id NOT IN (SELECT id FROM server_run WHERE name IN (SELECT value FROM json_each(?3)))
     AND NOT EXISTS (
         SELECT 1 FROM server_queue o WHERE o.thread = q.thread AND o.status IN ('pending', 'running') AND o.id <> q.id
         AND (o.status = 'running' OR q.status = 'pending' AND (
@@ -250,18 +251,16 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Found<Ru
     Ok(Found { rows, total })
 }
 
-/// Returns the run that a statement about the time and the graphs selects.
-fn next(
-    connection: &Connection,
-    statement: &str,
-    graphs: &[NodeName],
-    now_ms: u64,
-) -> Result<Option<Held>, StoreError> {
-    let graphs: Vec<Document> = graphs.iter().map(|graph| graph.as_str().into()).collect();
-    let given = [stored(now_ms), Value::Text(Document::from(graphs).to_string())];
+/// Returns names as a parameter.
+fn list_of<'n>(names: impl Iterator<Item = &'n str>) -> Value {
+    Value::Text(Document::from_iter(names).to_string())
+}
+
+/// Returns the run that a statement selects.
+fn next(connection: &Connection, statement: &str, given: &[Value]) -> Result<Option<Held>, StoreError> {
     let next = connection
         .prepare_cached(statement)
-        .and_then(|mut next| next.query_row(values(&given), |row| row.get::<_, i64>(0)).optional())
+        .and_then(|mut next| next.query_row(values(given), |row| row.get::<_, i64>(0)).optional())
         .map_err(sqlite)?;
     let queue = next.map(|id| QUEUE.find(connection, "id = ?", [id])).transpose()?.flatten();
     queue.map(|queue| Held::of(connection, &queue)).transpose()
@@ -272,10 +271,17 @@ pub(super) fn claim(
     claim: &RunClaim,
     now_ms: u64,
 ) -> Result<Option<RunRow>, StoreError> {
-    let Some(held) = next(connection, NEXT, &claim.graphs, now_ms)? else { return Ok(None) };
+    let (graphs, left) = (claim.graphs.iter().map(NodeName::as_str), claim.left.iter().map(String::as_str));
+    let given = [stored(now_ms), list_of(graphs), list_of(left)];
+    let Some(held) = next(connection, NEXT, &given)? else { return Ok(None) };
     let claimed = Held { run: life::claim(held.run, claim, now_ms), ..held };
     claimed.store_state(connection)?;
     Ok(Some(claimed.run))
+}
+
+fn next_call(connection: &Connection, graphs: &[NodeName], now_ms: u64) -> Result<Option<Held>, StoreError> {
+    let given = [stored(now_ms), list_of(graphs.iter().map(NodeName::as_str))];
+    next(connection, NEXT_CALL, &given)
 }
 
 /// Returns `true` if [`claim_call`] has something to claim.
@@ -284,7 +290,7 @@ pub(super) fn is_call_due(
     graphs: &[NodeName],
     now_ms: u64,
 ) -> Result<bool, StoreError> {
-    Ok(next(connection, NEXT_CALL, graphs, now_ms)?.is_some())
+    Ok(next_call(connection, graphs, now_ms)?.is_some())
 }
 
 pub(super) fn claim_call(
@@ -293,7 +299,7 @@ pub(super) fn claim_call(
     until_ms: u64,
     now_ms: u64,
 ) -> Result<Option<RunRow>, StoreError> {
-    let Some(held) = next(connection, NEXT_CALL, graphs, now_ms)? else { return Ok(None) };
+    let Some(held) = next_call(connection, graphs, now_ms)? else { return Ok(None) };
     let claimed = Held { run: life::claim_call(held.run, until_ms), ..held };
     claimed.store_state(connection)?;
     Ok(Some(claimed.run))

@@ -12,7 +12,7 @@ use superstep_core::records::{
 use super::threads::Held as Thread;
 use super::{assistants, delete_thread, events, runs, search, threads};
 use crate::connection::Connection;
-use crate::read_only::ReadOnlySaver;
+use crate::read_only::ReadFile;
 use crate::saver::SqliteSaver;
 
 /// The rows in a saver's file. Its writer writes them together with other requests, and as durably.
@@ -22,7 +22,7 @@ pub(crate) struct SqliteRecords {
 
 enum Source {
     Saver(SqliteSaver),
-    Reader(ReadOnlySaver),
+    Reader(ReadFile),
 }
 
 impl SqliteRecords {
@@ -31,14 +31,14 @@ impl SqliteRecords {
     }
 
     /// Returns the rows for a saver that only reads.
-    pub(crate) fn of_reader(saver: ReadOnlySaver) -> Self {
-        Self { source: Source::Reader(saver) }
+    pub(crate) fn of_reader(file: ReadFile) -> Self {
+        Self { source: Source::Reader(file) }
     }
 
     fn check_events(&self, events: &[EventRow]) -> Result<(), StoreError> {
         match &self.source {
             Source::Saver(saver) => events::check(saver.limits(), events),
-            Source::Reader(saver) => Err(saver.refused()),
+            Source::Reader(file) => Err(file.refused()),
         }
     }
 
@@ -48,7 +48,7 @@ impl SqliteRecords {
     ) -> Result<T, StoreError> {
         match &self.source {
             Source::Saver(saver) => saver.request(move |turn| work(&turn.cache.connection)).await,
-            Source::Reader(saver) => Err(saver.refused()),
+            Source::Reader(file) => Err(file.refused()),
         }
     }
 
@@ -59,7 +59,7 @@ impl SqliteRecords {
     ) -> Result<T, StoreError> {
         match &self.source {
             Source::Saver(saver) => saver.request_unsynced(move |turn| work(&turn.cache.connection)).await,
-            Source::Reader(saver) => Err(saver.refused()),
+            Source::Reader(file) => Err(file.refused()),
         }
     }
 
@@ -70,7 +70,7 @@ impl SqliteRecords {
     ) -> Result<T, StoreError> {
         match &self.source {
             Source::Saver(saver) => saver.query_stored(work).await,
-            Source::Reader(saver) => saver.query(work).await,
+            Source::Reader(file) => file.query(work).await,
         }
     }
 }

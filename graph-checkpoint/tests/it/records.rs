@@ -1,5 +1,6 @@
 //! The rows of a server in an SQLite file: what the suite for all savers cannot test.
 
+use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use superstep_checkpoint::{CheckpointFile, Key, KeyRing, SqliteSaver};
 use superstep_core::checkpoint::{Checkpointer, StoreError};
 use superstep_core::records::life::Ending;
 use superstep_core::records::{
-    AssistantRow, CronRow, EventRow, Expiry, ExpiryStrategy, Multitask, Order, Records, RunClaim, RunRow,
-    RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
+    AssistantRow, CancelAction, CronRow, EventRow, Expiry, ExpiryStrategy, Heartbeat, Multitask, Order,
+    Records, RunClaim, RunRow, RunStatus, ThreadChange, ThreadQuery, ThreadRow, ThreadStatus,
 };
 use superstep_core::state::SizeLimits;
 
@@ -72,7 +73,8 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
     rows.insert_thread(thread_row(name, metadata.clone())).await.expect("a new thread");
     rows.create_run(run_row("failed", name)).await.expect("a new run");
     rows.create_run(run_row("pending", name)).await.expect("a second run");
-    let claim = RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms: 99 };
+    let claim =
+        RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms: 99 };
     let held = rows.claim_run(&claim, 5).await.expect("a claim").expect("a pending run");
     rows.reserve_events(&thread(name), 10).await.expect("numbers of events");
     let events = vec![event(name, 1, "failed"), event(name, 2, "failed")];
@@ -111,6 +113,45 @@ pub(crate) async fn fill(rows: &dyn Records, name: &str) {
     rows.put_cron(cron).await.expect("a new schedule");
     // It expires in the far future.
     rows.expire_events(&thread(name), "failed", 1 << 50).await.expect("an expiry");
+}
+
+fn refused<T: Debug>(answer: Result<T, StoreError>) -> String {
+    answer.expect_err("it is refused").to_string()
+}
+
+/// Sends every request that writes the rows of [`fill`], and returns the errors.
+pub(crate) async fn refusals(rows: &dyn Records, name: &str) -> Vec<String> {
+    let name = thread(name);
+    let row = rows.thread(&name).await.expect("it is read").expect("the thread");
+    let run = rows.run("pending").await.expect("it is read").expect("the run");
+    let assistant = rows.assistant("a").await.expect("it is read").expect("the assistant");
+    let cron = rows.cron("c").await.expect("it is read").expect("the schedule");
+    let claim =
+        RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms: 99 };
+    let heartbeat = Heartbeat { run: "pending".into(), attempt: 1, lost: None };
+    vec![
+        refused(rows.insert_thread(row).await),
+        refused(rows.change_thread(&name, ThreadChange::default(), 9).await),
+        refused(rows.delete_thread(&name).await),
+        refused(rows.create_run(run).await),
+        refused(rows.claim_run(&claim, 9).await),
+        refused(rows.beat(&[heartbeat], 9).await),
+        refused(rows.finish_run("pending", 1, Ending::GivenBack, None, 9).await),
+        refused(rows.cancel_run("pending", CancelAction::Interrupt, 9).await),
+        refused(rows.delete_run("failed").await),
+        refused(rows.finish_call("failed", 1, None).await),
+        refused(rows.put_assistant(assistant).await),
+        refused(rows.set_version("a", 1, 9).await),
+        refused(rows.delete_assistant("a").await),
+        refused(rows.put_cron(cron).await),
+        refused(rows.advance_cron("c", 9, None).await),
+        refused(rows.delete_cron("c").await),
+        refused(rows.reserve_events(&name, 1).await),
+        refused(rows.release_events(&name, 1, 2).await),
+        refused(rows.append_events(1, vec![event("t", 3, "pending")]).await),
+        refused(rows.expire_events(&name, "failed", 9).await),
+        refused(rows.sweep(1 << 60, 9).await),
+    ]
 }
 
 fn canaries(path: &Path) -> usize {
@@ -212,7 +253,8 @@ fn expired_events_and_those_of_deleted_runs_are_collected() {
         rows.expire_events(&thread("t"), "failed", 1).await.unwrap();
         rows.cancel_run("pending", superstep_core::records::CancelAction::Rollback, 9).await.unwrap();
         rows.create_run(run_row("gone", "t")).await.unwrap();
-        let claim = RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], until_ms: 99 };
+        let claim =
+            RunClaim { owner: "worker".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms: 99 };
         let held = rows.claim_run(&claim, 9).await.unwrap().unwrap();
         assert!(rows.append_events(held.attempt, vec![event("t", 3, "gone")]).await.unwrap());
         let ending = Ending::RolledBack { thread: ThreadStatus::Idle };

@@ -177,7 +177,8 @@ impl Records for MemoryRecords {
         }
         let next = |run: &&RunRow| {
             let of_thread = active.get(&run.thread).and_then(|active| life::next(active, now_ms));
-            claim.graphs.contains(&run.graph) && of_thread.is_some_and(|next| next.id == run.id)
+            let is_wanted = claim.graphs.contains(&run.graph) && !claim.left.contains(&run.id);
+            is_wanted && of_thread.is_some_and(|next| next.id == run.id)
         };
         let Some(number) = rows.runs.iter().find(|(_, run)| next(run)).map(|(number, _)| *number) else {
             return Ok(None);

@@ -80,8 +80,8 @@ pub trait Records: Send + Sync {
     async fn runs(&self, query: &RunQuery) -> Result<Found<RunRow>, StoreError>;
 
     /// Claims the oldest run of one of the graphs that is the [next](life::next) one of its thread: pending and not
-    /// before its time, or abandoned by its worker. Its status becomes `running`. A request to cancel it may be there
-    /// already.
+    /// before its time, or abandoned by its worker; none that the worker [leaves](RunClaim::left). Its status becomes
+    /// `running`. A request to cancel it may be there already.
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError>;
 
     /// Extends a worker's claims to runs, and reads requests to cancel them: an answer for each heartbeat. No run is named
@@ -255,6 +255,8 @@ pub struct RunClaim {
     pub owner: String,
     /// The graphs that the worker has.
     pub graphs: Vec<NodeName>,
+    /// The runs that the worker leaves to others, as it may not continue their threads. The later runs of these threads wait.
+    pub left: Vec<String>,
     /// The time at which the run counts as abandoned unless the worker extends it.
     pub until_ms: u64,
 }

@@ -165,7 +165,12 @@ async fn log_of(runs: &[Written]) -> (Hub, Vec<(u64, bool)>, Vec<(Reader, usize)
     let (mut log, mut readers) = (Vec::new(), Vec::new());
     for (nth, run) in runs.iter().enumerate() {
         hub.records().create_run(run_row(format!("run-{nth}"), &thread)).await.unwrap();
-        let claim = RunClaim { owner: "worker".into(), graphs: vec!["g".into()], until_ms: u64::MAX };
+        let claim = RunClaim {
+            owner: "worker".into(),
+            graphs: vec!["g".into()],
+            left: Vec::new(),
+            until_ms: u64::MAX,
+        };
         let row = hub.records().claim_run(&claim, 0).await.unwrap().unwrap();
         write((&hub, &row), run, &mut log, &mut readers).await;
         let ending = Ending::Ended { status: RunStatus::Success, thread: ThreadStatus::Idle, error: None };

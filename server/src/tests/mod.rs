@@ -1,6 +1,9 @@
 //! Tests of the whole server: requests in, responses out.
 
 pub(crate) mod canary;
+#[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
+#[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
+mod cluster;
 mod contract;
 mod errors;
 mod flow;

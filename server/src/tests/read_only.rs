@@ -1,4 +1,4 @@
-//! A server that only reads: a checkpoint file without the program that wrote it.
+//! A server that only reads: a checkpoint file or a database without the program that wrote it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
-use superstep_checkpoint::{ReadOnlySaver, SqliteSaver};
+use superstep_checkpoint::{PostgresSaver, ReadOnlySaver, SqliteSaver};
 use superstep_core::checkpoint::Checkpointer;
 use superstep_core::graph::{END, START, StateGraph};
 use superstep_core::run::{AnyGraph, Graph, ToAnyGraph};
@@ -17,6 +17,7 @@ use superstep_core::state::State;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
+use super::cluster::Cluster;
 use super::contract::checked;
 use super::{Story, body, error, request, send, stories};
 use crate::api::endpoints;
@@ -30,9 +31,23 @@ struct Written {
     run: String,
 }
 
+/// A schema that a program and its server have written, and the run that has ended.
+struct InDatabase {
+    cluster: Arc<Cluster>,
+    schema: &'static str,
+    run: String,
+}
+
 async fn graph_in(path: &Path) -> Graph<Story> {
     let saver = SqliteSaver::open(path).await.unwrap();
     let store = saver.store().await.unwrap();
+    stories().checkpointer(saver).store(store)
+}
+
+async fn graph_in_schema(cluster: &Cluster, schema: &str) -> Graph<Story> {
+    let options = PostgresSaver::options().schema(schema).connections(4);
+    let saver = options.open(cluster.url("superstep")).await.unwrap();
+    let store = saver.store();
     stories().checkpointer(saver).store(store)
 }
 
@@ -44,24 +59,7 @@ impl Written {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stories.db");
-        let graph = graph_in(&path).await;
-        let (router, workers) = serve(&[&graph]).router().unwrap();
-        workers.start();
-        let metadata = json!({ "note": "served" });
-        post(&router, "/threads", json!({ "thread_id": "served", "metadata": metadata })).await;
-        let run =
-            json!({ "assistant_id": "stories", "input": { "topic": "Rust" }, "stream_resumable": true });
-        post(&router, "/threads/served/runs/wait", run).await;
-        let runs = get(&router, "/threads/served/runs").await;
-        let run = runs[0]["run_id"].as_str().unwrap().to_owned();
-        let assistant = json!({ "graph_id": "stories", "assistant_id": "other", "name": "Other" });
-        post(&router, "/assistants", assistant).await;
-        let item = json!({ "namespace": ["notes"], "key": "k", "value": { "text": "kept" } });
-        assert_eq!(sent(&router, "PUT", "/store/items", item).await.status(), 204);
-        workers.shutdown(Duration::from_secs(5)).await;
-        drop(router);
-        // The server would have given it a row.
-        run_alone(&graph, "alone", "Go").await;
+        let run = write(graph_in(&path).await).await;
         Self { folder, path, run }
     }
 
@@ -69,6 +67,51 @@ impl Written {
     fn bytes(&self) -> BTreeMap<String, Vec<u8>> {
         bytes_in(self.folder.path())
     }
+}
+
+impl InDatabase {
+    /// Writes the schema, which the user `guest` may read; `None` where Postgres is not installed.
+    async fn new(schema: &'static str) -> Option<Self> {
+        let cluster = Cluster::own()?;
+        let run = write(graph_in_schema(&cluster, schema).await).await;
+        cluster.execute(&format!(
+            "CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA {schema} TO guest; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO guest"
+        ));
+        Some(Self { cluster, schema, run })
+    }
+
+    /// Opens the schema on a server as a user who only reads.
+    async fn reader(&self, on: &Cluster) -> ReadOnlySaver {
+        PostgresSaver::options().schema(self.schema).open_read_only(on.url("guest")).await.unwrap()
+    }
+
+    /// Returns all rows.
+    fn rows(&self) -> String {
+        let sql = format!("SELECT schema_to_xml('{}', true, false, '')", self.schema);
+        self.cluster.execute(&sql)
+    }
+}
+
+/// Has a program and its server write threads, a run, an assistant and an item. Returns the run.
+async fn write(graph: Graph<Story>) -> String {
+    let (router, workers) = serve(&[&graph]).router().unwrap();
+    workers.start();
+    let metadata = json!({ "note": "served" });
+    post(&router, "/threads", json!({ "thread_id": "served", "metadata": metadata })).await;
+    let run = json!({ "assistant_id": "stories", "input": { "topic": "Rust" }, "stream_resumable": true });
+    post(&router, "/threads/served/runs/wait", run).await;
+    let runs = get(&router, "/threads/served/runs").await;
+    let run = runs[0]["run_id"].as_str().unwrap().to_owned();
+    let assistant = json!({ "graph_id": "stories", "assistant_id": "other", "name": "Other" });
+    post(&router, "/assistants", assistant).await;
+    let item = json!({ "namespace": ["notes"], "key": "k", "value": { "text": "kept" } });
+    assert_eq!(sent(&router, "PUT", "/store/items", item).await.status(), 204);
+    workers.shutdown(Duration::from_secs(5)).await;
+    drop(router);
+    // The server would have given it a row.
+    run_alone(&graph, "alone", "Go").await;
+    run
 }
 
 fn bytes_in(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -79,12 +122,16 @@ fn bytes_in(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     files.map(named).collect()
 }
 
-/// Serves a file as the program `superstep` does.
 async fn serving(path: &Path) -> Router {
-    let file = ReadOnlySaver::open(path).await.unwrap();
-    let saver: Arc<dyn Checkpointer> = Arc::new(file.clone());
-    let stored = |description| AnyGraph::stored(description, Arc::clone(&saver)).unwrap().store(file.clone());
-    let graphs: Vec<AnyGraph> = file.graphs().await.unwrap().iter().map(stored).collect();
+    serving_on(ReadOnlySaver::open(path).await.unwrap()).await
+}
+
+/// Serves a file or a database as the program `superstep` does.
+async fn serving_on(opened: ReadOnlySaver) -> Router {
+    let saver: Arc<dyn Checkpointer> = Arc::new(opened.clone());
+    let stored =
+        |description| AnyGraph::stored(description, Arc::clone(&saver)).unwrap().store(opened.clone());
+    let graphs: Vec<AnyGraph> = opened.graphs().await.unwrap().iter().map(stored).collect();
     let graphs: Vec<&dyn ToAnyGraph> = graphs.iter().map(|graph| graph as _).collect();
     let (router, workers) = serve(&graphs).read_only().router().unwrap();
     workers.start();
@@ -132,7 +179,21 @@ async fn every_route_reads_or_is_refused_and_no_byte_of_the_folder_changes() {
     let written = Written::new().await;
     let before = written.bytes();
     assert_eq!(before.keys().collect::<Vec<_>>(), ["stories.db"]);
-    let router = serving(&written.path).await;
+    every_route_reads_or_is_refused(serving(&written.path).await, &written.run).await;
+    assert_eq!(written.bytes(), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_route_on_a_database_reads_or_is_refused_for_a_user_who_only_reads() {
+    let Some(written) = InDatabase::new("routes").await else { return };
+    let before = written.rows();
+    assert!(before.contains("served"), "{before}");
+    every_route_reads_or_is_refused(serving_on(written.reader(&written.cluster).await).await, &written.run)
+        .await;
+    assert_eq!(written.rows(), before);
+}
+
+async fn every_route_reads_or_is_refused(router: Router, run: &str) {
     let state = get(&router, "/threads/served/state").await;
     let checkpoint = state["checkpoint"]["checkpoint_id"].as_str().unwrap();
     let mut reading = Vec::new();
@@ -140,7 +201,7 @@ async fn every_route_reads_or_is_refused_and_no_byte_of_the_folder_changes() {
         let path = endpoint
             .path
             .replace("{thread_id}", "served")
-            .replace("{run_id}", &written.run)
+            .replace("{run_id}", run)
             .replace("{checkpoint_id}", checkpoint)
             .replace("{assistant_id}", "stories");
         let method = endpoint.method.to_uppercase();
@@ -163,10 +224,8 @@ async fn every_route_reads_or_is_refused_and_no_byte_of_the_folder_changes() {
     reading.sort_unstable();
     assert_eq!(reading, READING);
     // A client that goes away cancels no run.
-    let join = format!("/threads/served/runs/{}/stream?cancel_on_disconnect=true", written.run);
+    let join = format!("/threads/served/runs/{run}/stream?cancel_on_disconnect=true");
     assert_eq!(sent(&router, "GET", &join, Value::Null).await.status(), 200);
-    drop(router);
-    assert_eq!(written.bytes(), before);
 }
 
 /// Returns a response without what only the code of a graph knows.
@@ -185,12 +244,32 @@ fn without_schemas(mut value: Value) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_read_what_the_server_of_the_program_shows() {
     let written = Written::new().await;
-    let read_only = serving(&written.path).await;
-    let graph = graph_in(&written.path).await;
-    let own = checked(serve(&[&graph]).router().unwrap().0);
-    // The server of the program stores a row for this thread now.
+    let own = own(&graph_in(&written.path).await).await;
+    clients_read_the_same(&serving(&written.path).await, &own, &written.run).await;
+}
+
+/// Also on a replica.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_read_of_a_database_what_the_server_of_the_program_shows() {
+    let Some(written) = InDatabase::new("clients").await else { return };
+    let own = own(&graph_in_schema(&written.cluster, written.schema).await).await;
+    let replica = written.cluster.standby();
+    for server in [&written.cluster, &replica] {
+        let read_only = serving_on(written.reader(server).await).await;
+        clients_read_the_same(&read_only, &own, &written.run).await;
+    }
+}
+
+/// Returns the server of the program.
+async fn own(graph: &Graph<Story>) -> Router {
+    let own = checked(serve(&[graph]).router().unwrap().0);
+    // It stores a row for this thread now.
     get(&own, "/threads/alone").await;
-    let run = format!("/threads/served/runs/{}", written.run);
+    own
+}
+
+async fn clients_read_the_same(read_only: &Router, own: &Router, run: &str) {
+    let run = format!("/threads/served/runs/{run}");
     let stream = format!("{run}/stream");
     for path in [
         "/threads/served",
@@ -203,8 +282,8 @@ async fn clients_read_what_the_server_of_the_program_shows() {
         "/assistants/other/graph",
         "/store/items?namespace=notes&key=k",
     ] {
-        let shown = without_schemas(get(&read_only, path).await);
-        assert_eq!(shown, without_schemas(get(&own, path).await), "{path}");
+        let shown = without_schemas(get(read_only, path).await);
+        assert_eq!(shown, without_schemas(get(own, path).await), "{path}");
     }
     for (path, body) in [
         ("/threads/search", json!({})),
@@ -218,17 +297,17 @@ async fn clients_read_what_the_server_of_the_program_shows() {
         ("/store/items/search", json!({ "namespace_prefix": ["notes"] })),
         ("/store/namespaces", json!({})),
     ] {
-        let shown = without_schemas(post(&read_only, path, body.clone()).await);
-        assert_eq!(shown, without_schemas(post(&own, path, body).await), "{path}");
+        let shown = without_schemas(post(read_only, path, body.clone()).await);
+        assert_eq!(shown, without_schemas(post(own, path, body).await), "{path}");
     }
     let mut streams = Vec::new();
-    for router in [&read_only, &own] {
+    for router in [read_only, own] {
         let request = request("GET", &stream).header("last-event-id", "-1");
         streams.push(body(send(router, request.body(Body::empty()).unwrap()).await).await);
     }
     assert!(streams[0].as_str().unwrap().contains("event: values"), "{}", streams[0]);
     assert_eq!(streams[0], streams[1]);
-    let schemas = get(&read_only, "/assistants/stories/schemas").await;
+    let schemas = get(read_only, "/assistants/stories/schemas").await;
     assert_eq!((&schemas["graph_id"], &schemas["state_schema"]), (&json!("stories"), &Value::Null));
 }
 

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep_core::checkpoint::{Claim, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, Claim, StoreError};
 use superstep_core::error::ErrorReport;
 use superstep_core::records::life::{self, Beat, Ending, MOST_ATTEMPTS, SUSPECT};
 use superstep_core::records::{EventRow, RunRow, RunStatus, ThreadStatus};
@@ -310,7 +310,7 @@ impl Driven<'_> {
             return Some(match self.rolled_back(before).await {
                 Ok(thread) => Ending::RolledBack { thread },
                 Err(error) => match Failed::from(error) {
-                    failed if failed.is_elsewhere() => Ending::GivenBack,
+                    failed if self.is_left(&failed).await => Ending::GivenBack,
                     failed => failed.ending(),
                 },
             });
@@ -322,9 +322,31 @@ impl Driven<'_> {
                 Some(Ending::Ended { status: RunStatus::Interrupted, thread, error: None })
             }
             Ok(None) => Some(Ending::GivenBack),
-            Err(failed) if failed.is_elsewhere() => Some(Ending::GivenBack),
+            Err(failed) if self.is_left(&failed).await => Some(Ending::GivenBack),
             Err(failed) => Some(failed.of_task(report).ending()),
         }
+    }
+
+    /// Returns `true` if the run is left to another program: one that works on its thread, or one that has its version of the
+    /// graph.
+    async fn is_left(&self, failed: &Failed) -> bool {
+        if !failed.is_unfit() || !self.is_of_another_version().await {
+            return failed.is_elsewhere();
+        }
+        self.worker.leave(self.row);
+        let (run, thread) = (&self.row.id, &self.row.thread);
+        tracing::warn!(run, %thread, error = failed.message, "a run is left to a program with another version of its graph");
+        true
+    }
+
+    /// Returns `true` if the thread was last written under another version of the graph.
+    async fn is_of_another_version(&self) -> bool {
+        let Some(saver) = self.graph.saver() else { return false };
+        let own = self.graph.description();
+        let own = (own.schema.fingerprint(), own.topology_fingerprint);
+        // Without a head that can be read, the error of the run counts.
+        let head = saver.read(self.thread.id(), At::Head).await.ok().flatten();
+        head.is_some_and(|head| (head.checkpoint.schema, head.checkpoint.topology) != own)
     }
 }
 

@@ -27,6 +27,8 @@ enum Kind {
     TimedOut,
     /// Another program works on the thread; the run may be tried again.
     Elsewhere,
+    /// This program may not continue the thread, or its graph does not fit it.
+    Unfit,
 }
 
 impl Failed {
@@ -37,6 +39,11 @@ impl Failed {
     /// Returns `true` if the run may be tried again, because another program works on its thread.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.kind == Kind::Elsewhere
+    }
+
+    /// Returns `true` if a program with another version of the graph may be able to carry out the run.
+    pub(super) fn is_unfit(&self) -> bool {
+        self.kind == Kind::Unfit
     }
 
     /// Takes name and text from the failed task, which contain no secrets and nothing of the server.
@@ -72,6 +79,13 @@ impl From<RunError> for Failed {
             | RunError::Thread(
                 ThreadError::Superseded(_) | ThreadError::Store(StoreError::LeaseLost { .. }),
             ) => ("ThreadBusy", Kind::Elsewhere),
+            RunError::Changed { .. }
+            | RunError::Thread(
+                ThreadError::Restore(_)
+                | ThreadError::Decode { .. }
+                | ThreadError::Version { .. }
+                | ThreadError::OtherVersion { .. },
+            ) => ("RunError", Kind::Unfit),
             RunError::Conflict { .. } => ("InvalidUpdateError", Kind::Failed),
             RunError::Configuration { .. } => ("InvalidConfiguration", Kind::Failed),
             RunError::WrongAnswer { .. } | RunError::WhichQuestion { .. } => ("InvalidAnswer", Kind::Failed),

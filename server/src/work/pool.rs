@@ -58,6 +58,8 @@ pub(crate) struct Worker {
     running: Mutex<BTreeMap<(String, u32), Arc<Control>>>,
     /// Notified when a heartbeat has something to store beside the claim.
     pub(super) changed: Arc<Notify>,
+    /// The runs that are left to other programs, with the times until when.
+    left: Mutex<BTreeMap<String, u64>>,
     /// Has one permit: for the run that is suspected of ending its workers.
     pub(super) suspect: Arc<Semaphore>,
     /// The threads that other processes have changed, while this one works.
@@ -80,8 +82,22 @@ impl Worker {
         let (running, closed) = (Mutex::default(), CancellationToken::new());
         let (wake, ended, changed) = (Notify::new(), Notify::new(), Arc::default());
         let suspect = Arc::new(Semaphore::new(1));
-        let signals = Mutex::default();
-        Self { records, graphs, hub, clock, options, running, changed, suspect, signals, wake, ended, closed }
+        let (signals, left) = (Mutex::default(), Mutex::default());
+        Self {
+            records,
+            graphs,
+            hub,
+            clock,
+            options,
+            running,
+            changed,
+            left,
+            suspect,
+            signals,
+            wake,
+            ended,
+            closed,
+        }
     }
 
     /// Reads the queue again, because it has changed.
@@ -178,9 +194,20 @@ impl Worker {
         if self.closed.is_cancelled() {
             return Ok(None);
         }
-        let owner = self.options.owner.clone();
-        let claim = RunClaim { owner, graphs: self.graphs.names(), until_ms: self.until_ms() };
-        self.records.claim_run(&claim, self.clock.now_ms()).await
+        let (owner, now_ms) = (self.options.owner.clone(), self.clock.now_ms());
+        let left = {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.retain(|_, until_ms| *until_ms > now_ms);
+            left.keys().cloned().collect()
+        };
+        let claim = RunClaim { owner, graphs: self.graphs.names(), left, until_ms: self.until_ms() };
+        self.records.claim_run(&claim, now_ms).await
+    }
+
+    /// Leaves a run to other programs for a while. Then its thread may be one that this program may continue.
+    pub(super) fn leave(&self, run: &RunRow) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.insert(run.id.clone(), self.until_ms());
     }
 
     /// Returns the time until which a claim that is made or extended now holds.

@@ -1,5 +1,6 @@
 //! Servers on one file or one Postgres database, killed at random moments under the load of clients: every accepted run ends once, in a status
-//! on which all readers agree, and no recorded effect runs again. Servers that wake each other are in [`signals`].
+//! on which all readers agree, and no recorded effect runs again. Servers that wake each other are in [`signals`], and those
+//! of two versions of a program in [`versions`].
 //!
 //! The servers are this test's own program, started again: see [`server`]. `SUPERSTEP_KILLS=1000` sets the number of
 //! kills, `SUPERSTEP_KILLS_SEED` another seed.
@@ -24,6 +25,7 @@ mod recording;
 mod server;
 mod signals;
 mod stopping;
+mod versions;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -19,6 +19,7 @@ use superstep_core::state::State;
 
 use crate::mutant::Mutant;
 use crate::place::Place;
+use crate::versions;
 
 /// The variable with the file. The test does nothing without it.
 const FILE: &str = "SUPERSTEP_KILLS_FILE";
@@ -31,6 +32,9 @@ const GRACE: &str = "SUPERSTEP_KILLS_GRACE";
 
 /// The variable with the defect of the server's saver, if it has one.
 const MUTANT: &str = "SUPERSTEP_KILLS_MUTANT";
+
+/// The variable with the version of the graph, if it is one of [`versions`].
+const VERSION: &str = "SUPERSTEP_KILLS_VERSION";
 
 /// The time after which another server continues the runs of a killed one.
 pub(crate) const LEASE: Duration = Duration::from_millis(600);
@@ -53,20 +57,25 @@ pub(crate) struct Started {
 
 impl Started {
     pub(crate) fn new(place: &Place) -> Self {
-        Self::start(place, 0, None)
+        Self::start(place, 0, None, None)
+    }
+
+    /// Starts a server of a version of the graph.
+    pub(crate) fn of_version(place: &Place, version: &str) -> Self {
+        Self::start(place, 0, None, Some(version))
     }
 
     /// Starts a server whose running supersteps have so many seconds at its end.
     pub(crate) fn with_grace(place: &Place, grace: u64) -> Self {
-        Self::start(place, grace, None)
+        Self::start(place, grace, None, None)
     }
 
     /// Starts a server whose saver may have a defect.
     pub(crate) fn with_defect(place: &Place, mutant: Option<Mutant>) -> Self {
-        Self::start(place, 0, mutant)
+        Self::start(place, 0, mutant, None)
     }
 
-    fn start(place: &Place, grace: u64, mutant: Option<Mutant>) -> Self {
+    fn start(place: &Place, grace: u64, mutant: Option<Mutant>, version: Option<&str>) -> Self {
         let program = std::env::current_exe().expect("the path of this program");
         let mut command = Command::new(program);
         command
@@ -79,6 +88,9 @@ impl Started {
         }
         if let Some(mutant) = mutant {
             command.env(MUTANT, format!("{mutant:?}"));
+        }
+        if let Some(version) = version {
+            command.env(VERSION, version);
         }
         let mut child = command.spawn().expect("this program can be started");
         let output = child.stdout.take().expect("its output is a pipe");
@@ -132,7 +144,7 @@ impl Drop for Started {
 }
 
 /// Appends a line of an effect. Each call writes another one.
-fn act(place: &Place, token: &str) -> io::Result<String> {
+pub(crate) fn act(place: &Place, token: &str) -> io::Result<String> {
     let line = format!("{token} {}", uuid::Uuid::now_v7());
     let mut file = OpenOptions::new().create(true).append(true).open(place.effects())?;
     file.write_all(format!("{line}\n").as_bytes())?;
@@ -183,7 +195,11 @@ fn the_server() {
             Ok(name) => Mutant::from_name(&name).around(saver),
             Err(_) => saver,
         };
-        let server = superstep_server::serve(&[&graph(saver, place)]).lease(LEASE);
+        let graph = match std::env::var(VERSION) {
+            Ok(version) => versions::graph(&version, saver, &place),
+            Err(_) => graph(saver, place).erased(),
+        };
+        let server = superstep_server::serve(&[&graph]).lease(LEASE);
         server.run(["--port", "0", "--grace", &grace]).await
     });
     std::process::exit(if code == ExitCode::SUCCESS { 0 } else { 1 });

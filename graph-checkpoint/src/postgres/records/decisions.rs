@@ -190,6 +190,7 @@ impl PostgresRecords {
         read: &Call<'_>,
         decide: impl Fn(&[Row]) -> Result<(T, Option<Changes>), StoreError> + Send + Sync,
     ) -> Result<(T, Option<Changes>), StoreError> {
+        self.check_writable()?;
         let attempts = self.database.attempts();
         loop {
             let (answer, changes) = decide(&self.read(read).await?)?;

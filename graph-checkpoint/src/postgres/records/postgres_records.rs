@@ -28,6 +28,7 @@ pub(crate) struct PostgresRecords {
     pub(super) database: Arc<Database>,
     pub(super) texts: Texts,
     signals: Signals,
+    is_read_only: bool,
 }
 
 /// The SQL condition for runs that have not ended.
@@ -35,16 +36,32 @@ const ACTIVE: &str = "o.status IN ('pending', 'running')";
 
 impl PostgresRecords {
     pub(crate) fn new(database: Arc<Database>, texts: &Texts) -> Self {
-        Self { database, texts: texts.clone(), signals: Signals::default() }
+        Self { database, texts: texts.clone(), signals: Signals::default(), is_read_only: false }
     }
 
-    /// Carries out a call whose second attempt has the same result.
+    /// Returns the rows for a saver that only reads.
+    pub(crate) fn of_reader(database: Arc<Database>, texts: &Texts) -> Self {
+        Self { is_read_only: true, ..Self::new(database, texts) }
+    }
+
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        if self.is_read_only { Err(self.database.refused()) } else { Ok(()) }
+    }
+
+    /// Carries out a call that reads.
     pub(super) async fn read(&self, call: &Call<'_>) -> Result<Vec<Row>, StoreError> {
         self.database.call(call, Repeat::Always).await.map_err(Fault::plain)
     }
 
+    /// Carries out a call that writes, and whose second attempt has the same result.
+    async fn put(&self, call: &Call<'_>) -> Result<Vec<Row>, StoreError> {
+        self.check_writable()?;
+        self.read(call).await
+    }
+
     /// Carries out a call whose second attempt could be taken for that of another program.
     async fn write(&self, call: &Call<'_>) -> Result<Vec<Row>, StoreError> {
+        self.check_writable()?;
         self.database.call(call, Repeat::IfNothingWasStored).await.map_err(Fault::plain)
     }
 
@@ -179,8 +196,9 @@ impl Records for PostgresRecords {
     }
 
     async fn claim_run(&self, claim: &RunClaim, now_ms: u64) -> Result<Option<RunRow>, StoreError> {
-        let call = Call::of("claim_run").graphs(&claim.graphs).name(&claim.owner);
-        let claimed = self.write(&call.time(claim.until_ms).time(now_ms)).await?;
+        let call = Call::of("claim_run").graphs(&claim.graphs).names(claim.left.iter().map(String::as_str));
+        let call = call.name(&claim.owner).time(claim.until_ms).time(now_ms);
+        let claimed = self.write(&call).await?;
         claimed.first().map(|row| rows::run(&self.texts, row)).transpose()
     }
 
@@ -190,7 +208,7 @@ impl Records for PostgresRecords {
         let call = Call::of("beat").names(heartbeats.iter().map(|heartbeat| &*heartbeat.run));
         let call = call.ints(heartbeats.iter().map(|heartbeat| i64::from(heartbeat.attempt)));
         let mut answers = vec![Beat::Lost; heartbeats.len()];
-        for row in self.read(&call.argument(lost, Type::INT8_ARRAY).time(until_ms)).await? {
+        for row in self.put(&call.argument(lost, Type::INT8_ARRAY).time(until_ms)).await? {
             let cancel = get::<Option<&str>>(&row, "cancel")?;
             let cancel = cancel.map(|name| named("server_run", name, CancelAction::from_name)).transpose()?;
             let place = usize::try_from(get::<i64>(&row, "place")? - 1).ok();
@@ -332,7 +350,7 @@ impl Records for PostgresRecords {
         let text = encode(&self.texts, "server_cron", &cron.id, &cron)?;
         let call = Call::of("put_cron").name(&cron.id);
         let call = call.optional_name(cron.thread.as_ref().map(ThreadId::as_str));
-        let stored = self.read(&call.int(cron.next_ms.map(number)).text(text)).await?;
+        let stored = self.put(&call.int(cron.next_ms.map(number)).text(text)).await?;
         cron.thread.as_ref().map_or(Ok(()), |thread| found(&stored, thread))
     }
 
@@ -360,7 +378,7 @@ impl Records for PostgresRecords {
     }
 
     async fn reserve_events(&self, thread: &ThreadId, count: u64) -> Result<u64, StoreError> {
-        let first = self.read(&Call::of("reserve_events").name(thread.as_str()).time(count)).await?;
+        let first = self.put(&Call::of("reserve_events").name(thread.as_str()).time(count)).await?;
         if first.is_empty() {
             return Err(StoreError::NoThread(thread.clone()));
         }
@@ -369,7 +387,7 @@ impl Records for PostgresRecords {
 
     async fn release_events(&self, thread: &ThreadId, next: u64, reserved_to: u64) -> Result<(), StoreError> {
         let call = Call::of("release_events").name(thread.as_str()).time(next).time(reserved_to);
-        found(&self.read(&call).await?, thread)
+        found(&self.put(&call).await?, thread)
     }
 
     async fn append_events(&self, attempt: u32, events: Vec<EventRow>) -> Result<bool, StoreError> {
@@ -377,7 +395,7 @@ impl Records for PostgresRecords {
         let call = Call::of("append_events").int(i64::from(attempt));
         let call =
             call.names(events.iter().map(|event| event.thread.as_str())).events(&self.texts, &events)?;
-        let stored = self.read(&call).await?;
+        let stored = self.put(&call).await?;
         let Some(row) = stored.first() else { return Ok(false) };
         match get::<Option<&[u8]>>(row, "missing")? {
             Some(name) => Err(StoreError::NoThread(String::from_utf8_lossy(name).into_owned().into())),
@@ -410,15 +428,17 @@ impl Records for PostgresRecords {
 
     async fn expire_events(&self, thread: &ThreadId, run: &str, at_ms: u64) -> Result<(), StoreError> {
         let call = Call::of("expire_events").name(thread.as_str()).name(run).time(at_ms);
-        found(&self.read(&call).await?, thread)
+        found(&self.put(&call).await?, thread)
     }
 
     fn listen(&self, hear: Hear) -> bool {
-        self.signals.listen(&self.database, hear)
+        // Nothing listens on a replica.
+        !self.is_read_only && self.signals.listen(&self.database, hear)
     }
 
     async fn sweep(&self, now_ms: u64, limit: usize) -> Result<Vec<ThreadRow>, StoreError> {
         let call = Call::of("sweep_records").time(now_ms).time(limit as u64);
+        self.check_writable()?;
         self.all(&call, |row| rows::thread_of(&self.texts, row)).await
     }
 }

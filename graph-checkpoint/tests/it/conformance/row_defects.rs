@@ -152,6 +152,9 @@ impl Records for Rows {
         if self.has(Defect::GraphsIgnored) {
             claim.graphs = vec!["graph".into(), "other".into()];
         }
+        if self.has(Defect::LeftRunsAreClaimed) {
+            claim.left.clear();
+        }
         let now_ms = if self.has(Defect::AbandonedRunsStay) { 0 } else { now_ms };
         let claimed = self.inner.claim_run(&claim, now_ms).await?;
         if !self.has(Defect::ClaimedTwice) {

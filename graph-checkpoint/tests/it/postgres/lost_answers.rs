@@ -146,7 +146,7 @@ fn a_run_is_created_and_ends_once() {
         assert_eq!(rows.create_run(new("1")).await.expect("it is read"), Admitted::Exists);
         lose();
         assert_eq!(rows.create_run(new("2")).await.expect("it is stored"), stored(&["1"]));
-        let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], until_ms: 9 };
+        let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], left: Vec::new(), until_ms: 9 };
         let held = rows.claim_run(&claim, 2).await.expect("it is claimed").expect("it waits");
         let event = row(document!({ "thread": "t", "seq": 1, "run": "2", "at_ms": 3, "text": {} }));
         let ending = Ending::Ended { status: RunStatus::Success, thread: ThreadStatus::Idle, error: None };

@@ -6,15 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use superstep_checkpoint::portable::{Export, export, import};
-use superstep_checkpoint::{CheckpointReader, PostgresReader, PostgresSaver, SqliteReader, SqliteSaver};
+use superstep_checkpoint::{
+    CheckpointReader, PostgresReader, PostgresSaver, ReadOnlySaver, SqliteReader, SqliteSaver,
+};
 use superstep_core::checkpoint::{
-    At, Checkpoint, CheckpointerExt, Commit, Committed, Kept, Naming, PastScan, Scan, StoreError, ThreadScan,
+    Answers, At, Checkpoint, Checkpointer, CheckpointerExt, Commit, Committed, EffectWrite, Kept, Naming,
+    PastScan, Scan, StoreError, ThreadScan, Work,
 };
 use superstep_core::id::ThreadId;
+use superstep_core::store::{Namespace, Put, StoreBackend};
 
 use super::cluster::Cluster;
 use crate::maintenance::written::{open, written_of};
 use crate::material::*;
+use crate::records;
 
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -289,6 +294,66 @@ fn a_reader_creates_nothing_and_says_what_is_missing() {
         assert!(refused("versions").contains("has format 9"), "{}", refused("versions"));
         sql("UPDATE versions.format SET version = 0").await;
         assert!(refused("versions").contains("has format 0"), "{}", refused("versions"));
+    });
+}
+
+/// Sends every request that writes, and returns the errors without the place.
+async fn refusals(saver: &ReadOnlySaver, place: &str) -> Vec<String> {
+    let (t, head) = (thread("t"), saver.read(&thread("t"), At::Head).await.unwrap().unwrap().checkpoint);
+    let naming = Naming::Give { name: "n".parse().unwrap(), checkpoint: head.id };
+    let namespace = Namespace::new(&["n"]).unwrap();
+    let put = Put { namespace: namespace.clone(), key: "k".into(), value: json("1"), expires_ms: None };
+    let given = Answers::Given { thread: t.clone(), answers: Vec::new() };
+    let stored = [
+        saver.register(&graph()).await.unwrap_err(),
+        saver.commit(commit_of("t", &step(Some(&head), []))).await.unwrap_err(),
+        saver.record(&t, head.id, Work::Finished(result(1, "1"))).await.unwrap_err(),
+        saver.effect(&t, head.id, EffectWrite::Begin(effect(1))).await.unwrap_err(),
+        saver.answer(given).await.unwrap_err(),
+        saver.name(&t, naming).await.unwrap_err(),
+        saver.fork(&t, head.id, &thread("v")).await.unwrap_err(),
+        Checkpointer::delete(saver, &GRAPH.into(), &t).await.unwrap_err(),
+    ];
+    let items = [
+        saver.put(put, 0).await.unwrap_err(),
+        StoreBackend::delete(saver, &namespace, "k", 0).await.unwrap_err(),
+        StoreBackend::sweep(saver, 0).await.unwrap_err(),
+    ];
+    let stored = stored.iter().map(ToString::to_string).chain(items.iter().map(ToString::to_string));
+    let rows = records::refusals(&*saver.records().unwrap(), "t").await;
+    stored.chain(rows).map(|text| text.replace(place, "the place")).collect()
+}
+
+#[test]
+fn what_is_opened_for_reading_refuses_every_write_and_tells_its_graphs() {
+    let Some(cluster) = Cluster::shared() else { return };
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let options = || PostgresSaver::options().schema("read_only");
+        let file = SqliteSaver::open(&path).await.unwrap();
+        let database = options().open(cluster.url("superstep")).await.unwrap();
+        for saver in [Arc::new(file) as Saver, Arc::new(database)] {
+            let saver = registered(saver).await;
+            advance(&saver, "t", None, [set(0, "[1]")]).await;
+            records::fill(&*saver.records().unwrap(), "t").await;
+        }
+        // The user may write.
+        let file = ReadOnlySaver::open(&path).await.unwrap();
+        let database = options().open_read_only(cluster.url("superstep")).await.unwrap();
+        let refused = refusals(&database, "the schema \"read_only\"").await;
+        assert_eq!(refused, refusals(&file, path.to_str().unwrap()).await);
+        let text = "the place was opened for reading only: open it with a `SqliteSaver` or a `PostgresSaver` to write to it";
+        assert!(refused.iter().all(|error| error.ends_with(text)), "{refused:#?}");
+        assert_eq!(database.graphs().await.unwrap(), file.graphs().await.unwrap());
+
+        // A graph whose description is damaged is left out, if no older one can be read.
+        cluster.execute("UPDATE read_only.described_graph SET text = text || ' '");
+        assert_eq!(database.graphs().await.unwrap(), []);
+        let missing =
+            PostgresSaver::options().schema("read_nothing").open_read_only(cluster.url("superstep")).await;
+        let missing = missing.unwrap_err().to_string();
+        assert!(missing.contains("has no checkpoints in the schema read_nothing"), "{missing}");
     });
 }
 

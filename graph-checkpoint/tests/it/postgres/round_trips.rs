@@ -162,7 +162,7 @@ fn a_run_of_a_server_waits_twice_for_each_decision() {
         }));
         rows.create_run(run).await.expect("it is stored");
         assert_eq!(since(), 2, "a new run");
-        let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], until_ms: 9 };
+        let claim = RunClaim { owner: "it".into(), graphs: vec!["g".into()], left: Vec::new(), until_ms: 9 };
         let claimed = rows.claim_run(&claim, 2).await.expect("it is claimed").expect("it waits");
         assert_eq!(since(), 1, "a claim");
         let heartbeat = Heartbeat { run: "r".into(), attempt: claimed.attempt, lost: None };

@@ -143,7 +143,7 @@ fn a_thread_runs_its_oldest_run_and_one_at_a_time() {
 
 #[test]
 fn each_claim_has_a_greater_attempt_and_counts_lost_workers() {
-    let by = RunClaim { owner: "w".into(), graphs: Vec::new(), until_ms: 2_000 };
+    let by = RunClaim { owner: "w".into(), graphs: Vec::new(), left: Vec::new(), until_ms: 2_000 };
     let first = claim(pending_run("p"), &by, NOW);
     assert_eq!((first.status, first.attempt, first.lost), (RunStatus::Running, 1, 0));
     assert_eq!((first.until_ms, first.updated_ms, first.owner.as_deref()), (2_000, NOW, Some("w")));
@@ -167,7 +167,7 @@ fn each_claim_has_a_greater_attempt_and_counts_lost_workers() {
 /// Of 120 kills, 339 runs were given up: the process had claimed them, and died before it had begun them.
 #[test]
 fn an_attempt_counts_as_lost_from_its_begin_until_there_is_progress() {
-    let by = RunClaim { owner: "w".into(), graphs: Vec::new(), until_ms: 0 };
+    let by = RunClaim { owner: "w".into(), graphs: Vec::new(), left: Vec::new(), until_ms: 0 };
     let mut run = claim(claim(pending_run("p"), &by, NOW), &by, NOW);
     assert_eq!((run.lost, begun(&run)), (1, Some(2)));
     for _ in 0..9 {

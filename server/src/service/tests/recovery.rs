@@ -99,7 +99,8 @@ async fn a_run_that_no_worker_has_begun_is_not_given_up() {
     die(&rig, &server, &thread).await;
     for attempt in 2..12 {
         let (now, graphs) = (server.now_ms(), server.0.graphs.names());
-        let claim = RunClaim { owner: "a process that dies".into(), graphs, until_ms: now + 3_000 };
+        let claim =
+            RunClaim { owner: "a process that dies".into(), graphs, left: Vec::new(), until_ms: now + 3_000 };
         let claimed = server.0.records.claim_run(&claim, now).await.unwrap().expect("the run is abandoned");
         assert_eq!((claimed.id.as_str(), claimed.attempt), (run.id.as_str(), attempt));
         tokio::time::sleep(Duration::from_secs(5)).await;

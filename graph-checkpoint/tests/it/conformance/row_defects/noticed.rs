@@ -23,6 +23,7 @@ pub(super) enum Defect {
     ClaimedTwice,
     DelaysIgnored,
     GraphsIgnored,
+    LeftRunsAreClaimed,
     AbandonedRunsStay,
     BeatsExtendNothing,
     LostAttemptsStay,
@@ -49,7 +50,7 @@ pub(super) enum Defect {
 }
 
 /// Each defect, with items that must notice it.
-pub(super) const NOTICED: [(Defect, &[&str]); 42] = [
+pub(super) const NOTICED: [(Defect, &[&str]); 43] = [
     (Defect::RowsAreMadeAgain, &["rows.clones_have_the_same_rows"]),
     (Defect::InsertsReplace, &["rows.a_thread_is_inserted_once"]),
     (Defect::MetadataLost, &["rows.a_thread_is_changed"]),
@@ -82,6 +83,7 @@ pub(super) const NOTICED: [(Defect, &[&str]); 42] = [
     ),
     (Defect::DelaysIgnored, &["queue.a_delayed_run_waits"]),
     (Defect::GraphsIgnored, &["queue.only_graphs_of_the_worker_are_claimed"]),
+    (Defect::LeftRunsAreClaimed, &["queue.a_run_is_left_to_other_workers"]),
     (Defect::AbandonedRunsStay, &["queue.an_abandoned_run_is_claimed_again", "queue.outlive_their_program"]),
     (Defect::BeatsExtendNothing, &["queue.a_beat_extends_the_claim"]),
     (Defect::LostAttemptsStay, &["queue.lost_attempts_count_until_there_is_progress"]),
