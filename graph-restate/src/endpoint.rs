@@ -40,7 +40,7 @@ const ALIVE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The version of the handlers and their journals, a part of the endpoint's address.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Makes an endpoint for these graphs and flows, whose runs Restate starts, repeats and spreads over processes.
 ///

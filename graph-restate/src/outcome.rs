@@ -6,7 +6,7 @@ use superstep_core::id::ThreadId;
 use superstep_core::run::{RunError, ThreadError};
 
 /// The code of a cancelled invocation.
-const CANCELLED: u16 = 409;
+pub(crate) const CANCELLED: u16 = 409;
 
 /// Returns the error of a run for Restate.
 ///
@@ -37,6 +37,8 @@ pub(crate) fn failed(error: RunError) -> HandlerError {
         | RunError::WrongAnswer { .. }
         | RunError::Subgraph { .. }
         | RunError::Thread(ThreadError::Misfit { .. } | ThreadError::Encode { .. }) => 400,
+        RunError::StepTimedOut { .. } => 408,
+        RunError::Conflict { .. } => 422,
         RunError::NothingToResume { .. } | RunError::Thread(ThreadError::NeverRan(_)) => 404,
         RunError::NothingAsked { .. } | RunError::WhichQuestion { .. } => 409,
         _ => 500,

@@ -65,8 +65,10 @@ fn described(served: &Served, role: Role) -> Result<discovery::Service, serde_js
     let graph = served.graph.description();
     let (name, ty, suspended, handlers) = match role {
         Role::Thread => {
-            let run = ["run", "answer", "answers"].map(|name| handler(name, "EXCLUSIVE"));
-            let others = [no_input("resume", "EXCLUSIVE"), no_input("cancel", "SHARED")];
+            let run = ["run", "answer", "answers", "drive"].map(|name| handler(name, "EXCLUSIVE"));
+            let mut cancel = handler("cancel", "SHARED");
+            cancel["input"]["required"] = false.into();
+            let others = [no_input("resume", "EXCLUSIVE"), cancel];
             (&graph.name, "VIRTUAL_OBJECT", SUSPENDED[0], [&run[..], &others].concat())
         }
         Role::Work => (&served.work, "SERVICE", SUSPENDED[1], ["slices", "task"].map(plain).to_vec()),
@@ -98,6 +100,10 @@ impl Service for Handlers {
                 (Role::Thread, "run") => run(&ctx, served, Begin::Input).await,
                 (Role::Thread, "answer") => run(&ctx, served, Begin::Answer).await,
                 (Role::Thread, "answers") => run(&ctx, served, Begin::Answers).await,
+                (Role::Thread, "drive") => {
+                    let (Json(order), metadata) = ctx.input().await;
+                    ctx.handle_handler_result(thread::drive(served, (&ctx, metadata).into(), order).await);
+                }
                 (Role::Thread, "resume") => {
                     let ((), metadata) = ctx.input().await;
                     ctx.handle_handler_result(
@@ -105,8 +111,8 @@ impl Service for Handlers {
                     );
                 }
                 (Role::Thread, "cancel") => {
-                    let ((), metadata) = ctx.input().await;
-                    ctx.handle_handler_result(thread::cancel((&ctx, metadata).into()).await);
+                    let (invocation, metadata) = ctx.input().await;
+                    ctx.handle_handler_result(thread::cancel((&ctx, metadata).into(), invocation).await);
                 }
                 (Role::Work, "slices") => {
                     let (Json(work), metadata) = ctx.input().await;

@@ -15,10 +15,10 @@ use restate_sdk::serde::{Deserialize, Json};
 use serde::Serialize;
 use serde_json::Value;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
-use superstep_core::run::Interrupt;
+use superstep_core::run::{Interrupt, Status};
 
-use crate::outcome::{cancelled, failed, is_cancelled, stopping};
-use crate::work::{Begin, OneTask, Part, Reached, Served, Work};
+use crate::outcome::{CANCELLED, cancelled, failed, is_cancelled, stopping};
+use crate::work::{Begin, OneTask, Options, Part, Reached, Served, Work};
 
 /// The state of the object: the invocation that runs the thread.
 const RUNNING: &str = "running";
@@ -29,10 +29,26 @@ pub(crate) struct Outcome {
     thread: ThreadId,
     checkpoint: CheckpointId,
     step: i64,
-    status: String,
+    status: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     interrupts: Vec<Interrupt>,
     values: Value,
+}
+
+/// A run that a server hands over.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct Order {
+    /// The begin of the run, and what follows if it asks.
+    begins: Vec<Begin>,
+    options: Options,
+}
+
+/// The end of such a run. The server reads the rest from the thread.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ended {
+    Run(Status),
+    Failed { code: u16, message: String },
 }
 
 /// Runs a thread until the run ends or asks.
@@ -42,10 +58,7 @@ pub(crate) async fn run(
     begin: Begin,
 ) -> HandlerResult<Json<Outcome>> {
     let thread = ThreadId::from(ctx.key());
-    ctx.set(RUNNING, ctx.invocation_id().to_owned());
-    let status = drive(&served, &ctx, &thread, begin).await?;
-    ctx.clear(RUNNING);
-    let status = status?;
+    let status = cancellable(&served, &ctx, &thread, vec![begin], Options::default()).await??.name();
     let state = served.graph.thread(thread.clone()).state().await.map_err(|error| failed(error.into()))?;
     Ok(Json(Outcome {
         thread,
@@ -57,16 +70,53 @@ pub(crate) async fn run(
     }))
 }
 
-/// Drives a run, and returns the name of its status.
-async fn drive(
+/// Runs a thread for a server until the run ends or asks.
+pub(crate) async fn drive(
+    served: Arc<Served>,
+    ctx: ObjectContext<'_>,
+    Order { begins, options }: Order,
+) -> HandlerResult<Json<Ended>> {
+    let thread = ThreadId::from(ctx.key());
+    match cancellable(&served, &ctx, &thread, begins, options).await? {
+        Ok(status) => Ok(Json(Ended::Run(status))),
+        Err(error) if error.code() == CANCELLED && error.message() == cancelled(&thread).message() => {
+            Err(error.into())
+        }
+        Err(error) => Ok(Json(Ended::Failed { code: error.code(), message: error.message().to_owned() })),
+    }
+}
+
+/// Drives a run, which [`cancel`] finds meanwhile, and returns its status.
+async fn cancellable(
+    served: &Served,
+    ctx: &ObjectContext<'_>,
+    thread: &ThreadId,
+    begins: Vec<Begin>,
+    options: Options,
+) -> HandlerResult<Result<Status, TerminalError>> {
+    ctx.set(RUNNING, ctx.invocation_id().to_owned());
+    let mut ended = Ok(Status::Finished);
+    for begin in begins {
+        ended = drive_one(served, ctx, thread, begin, &options).await?;
+        if !matches!(ended, Ok(Status::Interrupted { .. })) {
+            break;
+        }
+    }
+    ctx.clear(RUNNING);
+    Ok(ended)
+}
+
+/// Drives a run from one begin until it ends or asks.
+async fn drive_one(
     served: &Served,
     ctx: &ObjectContext<'_>,
     thread: &ThreadId,
     mut begin: Begin,
-) -> HandlerResult<Result<String, TerminalError>> {
+    options: &Options,
+) -> HandlerResult<Result<Status, TerminalError>> {
     let mut taken = 0;
     loop {
-        let work = Work { thread: thread.clone(), begin, taken };
+        let work = Work { thread: thread.clone(), begin, options: options.clone(), taken };
         let part = ctx.request(RequestTarget::service(&served.work, "slices"), Json(work)).call();
         let Json(Part { reached, taken: more, .. }) = match ended(served, thread, part).await? {
             Ok(part) => part,
@@ -78,7 +128,7 @@ async fn drive(
             Reached::Barrier => Begin::Resume,
             Reached::Wide(tasks) => {
                 for tasks in tasks.chunks(served.graph.max_concurrency_in_use()) {
-                    if let Err(error) = spread(served, ctx, thread, tasks).await? {
+                    if let Err(error) = spread(served, ctx, thread, tasks, options).await? {
                         return Ok(Err(error));
                     }
                 }
@@ -94,9 +144,11 @@ async fn spread(
     ctx: &ObjectContext<'_>,
     thread: &ThreadId,
     tasks: &[TaskId],
+    options: &Options,
 ) -> HandlerResult<Result<(), TerminalError>> {
     let call = |task: &TaskId| {
-        let task = OneTask { thread: thread.clone(), task: *task };
+        let configuration = options.configuration.clone();
+        let task = OneTask { thread: thread.clone(), task: *task, configuration };
         ctx.request::<_, ()>(RequestTarget::service(&served.work, "task"), Json(task)).call()
     };
     // All of them are called before the first is awaited.
@@ -134,11 +186,15 @@ async fn ended<T: Deserialize + 'static>(
     }
 }
 
-/// Cancels the run of a thread. Returns `false` if the thread is not running.
-pub(crate) async fn cancel(ctx: SharedObjectContext<'_>) -> HandlerResult<bool> {
-    let running = ctx.get::<String>(RUNNING).await?;
-    if let Some(invocation) = &running {
-        ctx.invocation_handle(invocation.clone()).cancel();
+/// Cancels an invocation of the thread, or the one that runs it. Returns `false` if the thread is not running.
+pub(crate) async fn cancel(ctx: SharedObjectContext<'_>, invocation: Option<String>) -> HandlerResult<bool> {
+    let invocation = match invocation {
+        Some(invocation) => Some(invocation),
+        None => ctx.get::<String>(RUNNING).await?,
+    };
+    let is_running = invocation.is_some();
+    if let Some(invocation) = invocation {
+        ctx.invocation_handle(invocation).cancel();
     }
-    Ok(running.is_some())
+    Ok(is_running)
 }

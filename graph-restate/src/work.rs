@@ -11,8 +11,9 @@ use restate_sdk::context::{Context, ContextSideEffects, ContextSignals, RunFutur
 use restate_sdk::errors::HandlerResult;
 use restate_sdk::serde::Json;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use superstep_core::checkpoint::StoreError;
+use superstep_core::graph::EveryNode;
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, TaskId, ThreadId};
 use superstep_core::run::{
     AnyGraph, AnyState, CancellationToken, EventKind, Observer, Run, RunError, RunEvent, RunRequest, Status,
@@ -30,6 +31,9 @@ const DURATION: Duration = Duration::from_secs(1);
 
 /// The most slices of one invocation, so that its journal stays short.
 const SLICES: usize = 64;
+
+/// The name that stands for every node.
+const EVERY: &str = "*";
 
 /// A signal that is never sent. A run that waits for it notices that it is cancelled.
 const NEVER: &str = "superstep.never";
@@ -50,8 +54,48 @@ pub(crate) struct Served {
 pub(crate) struct Work {
     pub(crate) thread: ThreadId,
     pub(crate) begin: Begin,
+    #[serde(default)]
+    pub(crate) options: Options,
     /// The supersteps that earlier invocations of the run took.
     pub(crate) taken: u64,
+}
+
+/// The options of a run that a server hands over.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Options {
+    /// Entries for the metadata of the run's checkpoints.
+    metadata: BTreeMap<String, JsonText>,
+    pub(crate) configuration: Map<String, Value>,
+    recursion_limit: Option<u64>,
+    /// The nodes to stop before; `*` stands for every node.
+    interrupt_before: Vec<String>,
+    /// The nodes to stop after.
+    interrupt_after: Vec<String>,
+}
+
+impl Options {
+    /// Adds the options to a request, except the limit.
+    fn add_to(&self, mut request: RunRequest<AnyState>) -> RunRequest<AnyState> {
+        for (name, value) in &self.metadata {
+            request = request.metadata(name, value);
+        }
+        request = configured(request, &self.configuration);
+        let is_every = |nodes: &[String]| nodes.iter().any(|node| node == EVERY);
+        request = match is_every(&self.interrupt_before) {
+            true => request.interrupt_before(EveryNode),
+            false => request.interrupt_before(self.interrupt_before.clone()),
+        };
+        match is_every(&self.interrupt_after) {
+            true => request.interrupt_after(EveryNode),
+            false => request.interrupt_after(self.interrupt_after.clone()),
+        }
+    }
+}
+
+/// Sets the configuration of a run. Without one, it has that of the run before it.
+fn configured(request: RunRequest<AnyState>, configuration: &Map<String, Value>) -> RunRequest<AnyState> {
+    if configuration.is_empty() { request } else { request.configure(configuration.clone()) }
 }
 
 /// The begin of a part of a run.
@@ -64,6 +108,10 @@ pub(crate) enum Begin {
     Answer(JsonText),
     /// Answers to these questions.
     Answers(BTreeMap<InterruptId, JsonText>),
+    /// The answer to the only open question, if there is one.
+    AnswerIfAsked(JsonText),
+    /// Answers to those of these questions that are open.
+    AnswersIfOpen(BTreeMap<InterruptId, JsonText>),
     /// The unfinished work of the thread.
     Resume,
     /// A superstep whose tasks have run.
@@ -86,8 +134,8 @@ pub(crate) enum Reached {
     Barrier,
     /// A barrier before a superstep whose remaining tasks are these.
     Wide(Vec<TaskId>),
-    /// The end of the run, with the name of its status.
-    End(String),
+    /// The end of the run.
+    End(Status),
 }
 
 /// A task to run.
@@ -95,19 +143,21 @@ pub(crate) enum Reached {
 pub(crate) struct OneTask {
     pub(crate) thread: ThreadId,
     pub(crate) task: TaskId,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) configuration: Map<String, Value>,
 }
 
 /// Drives a run for at most [`SLICES`] slices.
 pub(crate) async fn slices(served: Arc<Served>, ctx: Context<'_>, work: Work) -> HandlerResult<Json<Part>> {
     let thread = served.graph.thread(work.thread);
     let mut begin = match work.begin {
+        begin @ (Begin::Input(_) | Begin::Resume | Begin::Commit) => begin,
         // The questions are looked up first: a slice that is repeated must not answer those after them.
-        begin @ (Begin::Answer(_) | Begin::Answers(_)) => {
+        begin => {
             let thread = thread.clone();
             let address = async move || addressed(&thread, begin).await.map(Json);
             ctx.run(address).name("question").await?.0
         }
-        begin => begin,
     };
     let mut taken = work.taken;
     for slice in 1.. {
@@ -115,6 +165,7 @@ pub(crate) async fn slices(served: Arc<Served>, ctx: Context<'_>, work: Work) ->
             served: Arc::clone(&served),
             thread: thread.clone(),
             begin,
+            options: work.options.clone(),
             key: ctx.invocation_id().to_owned(),
             taken,
             stop: CancellationToken::new(),
@@ -143,7 +194,8 @@ pub(crate) async fn task(served: Arc<Served>, ctx: Context<'_>, task: OneTask) -
     let never = ctx.signal::<()>(NEVER);
     let run = async move || {
         let stop = CancellationToken::new();
-        let run = thread.run_task(task.task).cancel_on(stop.clone()).into_future();
+        let run = configured(thread.run_task(task.task), &task.configuration);
+        let run = run.cancel_on(stop.clone()).into_future();
         match cancelled_by(never, stop, run).await {
             Ok(run) if run.status == Status::Cancelled => Err(cancelled(thread.id()).into()),
             // The superstep that commits reads the result, or the question.
@@ -168,11 +220,20 @@ async fn cancelled_by<T>(never: impl Future, stop: CancellationToken, run: impl 
     run.await
 }
 
-/// Returns answers with the ids of their questions, which are open.
+/// Returns answers with the ids of their questions, which are open; without a question, the rest of the run.
 async fn addressed(thread: &Thread<AnyState>, begin: Begin) -> HandlerResult<Begin> {
     let tasks = thread.tasks().await.map_err(|error| failed(error.into()))?;
     let open: Vec<InterruptId> = tasks.iter().flat_map(|task| &task.interrupts).map(|ask| ask.id).collect();
     let id = thread.id();
+    let begin = match begin {
+        Begin::AnswerIfAsked(_) if open.is_empty() => return Ok(Begin::Resume),
+        Begin::AnswerIfAsked(answer) => Begin::Answer(answer),
+        Begin::AnswersIfOpen(mut answers) => {
+            answers.retain(|asked, _| open.contains(asked));
+            if answers.is_empty() { Begin::Resume } else { Begin::Answers(answers) }
+        }
+        begin => begin,
+    };
     match (begin, &open[..]) {
         (Begin::Answer(answer), [only]) => Ok(Begin::Answers(BTreeMap::from([(*only, answer)]))),
         (Begin::Answer(_), []) => Err(failed(RunError::NothingAsked { thread: id.clone() })),
@@ -192,6 +253,7 @@ struct Slice {
     served: Arc<Served>,
     thread: Thread<AnyState>,
     begin: Begin,
+    options: Options,
     /// The idempotency key of an input.
     key: String,
     taken: u64,
@@ -201,7 +263,7 @@ struct Slice {
 
 impl Slice {
     async fn run(self) -> HandlerResult<Part> {
-        let Self { served, thread, begin, key, taken, stop } = self;
+        let Self { served, thread, begin, options, key, taken, stop } = self;
         if matches!(begin, Begin::Resume)
             && let Some(part) = wide(&thread, served.spread).await.map_err(|error| failed(error.into()))?
         {
@@ -210,9 +272,10 @@ impl Slice {
         let drain = served.stopping.child_token();
         let barriers =
             Barriers { drain: drain.clone(), spread: served.spread, begun: Arc::new(AtomicU64::new(0)) };
-        let most = served.graph.recursion_limit_in_use();
+        let most = options.recursion_limit.unwrap_or_else(|| served.graph.recursion_limit_in_use());
         let limited = |request: RunRequest<AnyState>| {
-            let request = request.recursion_limit(most.saturating_sub(taken)).observe(barriers.clone());
+            let request = options.add_to(request).recursion_limit(most.saturating_sub(taken));
+            let request = request.observe(barriers.clone());
             request.drain_on(drain.clone()).cancel_on(stop.clone())
         };
         let run = async {
@@ -240,7 +303,9 @@ impl Slice {
         let reached = match status {
             Status::Cancelled => return Err(cancelled(thread.id()).into()),
             Status::Drained => Reached::Barrier,
-            status => Reached::End(status.name().to_owned()),
+            // The limit is that of the whole run.
+            Status::LimitReached { .. } => Reached::End(Status::LimitReached { limit: most }),
+            status => Reached::End(status),
         };
         Ok(Part { checkpoint, reached, taken: barriers.begun.load(Ordering::Relaxed) })
     }

@@ -48,6 +48,9 @@ pub struct ServeOptions {
     /// the program keeps them
     #[arg(long, value_name = "URL")]
     store: Option<String>,
+    /// Have Restate drive the runs, whose ingress is at this address, such as <http://127.0.0.1:8080>
+    #[arg(long, value_name = "URL")]
+    restate: Option<String>,
     /// Admit every client, also at an address that other machines can reach
     #[arg(long)]
     insecure: bool,
@@ -82,13 +85,18 @@ pub enum CommandLineError {
     #[error("the database of --store cannot be used: {0}")]
     Store(#[source] StoreError),
     /// The server only reads the threads that it was given: see [`Server::read_only`].
-    #[error("this server only reads the threads that it was given: omit --store")]
+    #[error("this server only reads the threads that it was given: omit --store and --restate")]
     ReadOnly,
     /// The program was built without the feature `postgres`, which `--store` needs.
     #[error(
         "this program was built without Postgres, which --store needs: build it with the feature `postgres` of superstep"
     )]
     NoPostgres,
+    /// The program was built without the feature `restate`, which `--restate` needs.
+    #[error(
+        "this program cannot call Restate: build it with the feature `restate` of superstep, or omit --restate"
+    )]
+    NoRestate,
     /// The signals of the process cannot be received.
     #[error("the signals of the process cannot be received: {0}")]
     Signals(#[source] io::Error),
@@ -128,6 +136,7 @@ impl Server {
     /// | `--cors-origin ORIGIN` | an origin whose pages may use the server, [repeatable](Self::allow_origin) |
     /// | `--allow-host HOST` | a host that requests may name, [repeatable](Self::allow_host) |
     /// | `--store URL` | keeps threads and runs in this Postgres database (feature `postgres`) |
+    /// | `--restate URL` | has Restate drive the runs, whose ingress is at this address (feature `restate`) |
     /// | `--insecure` | admits [every client](Self::insecure) |
     /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
     /// | `--studio` | also serves [the studio](Self::studio), and prints its address with a new token (feature `studio`) |
@@ -163,10 +172,12 @@ impl Server {
         };
         #[cfg(not(feature = "studio"))]
         let studio: Option<(Token, String)> = None;
-        let ServeOptions { host, port, token_file, cors_origin, allow_host, store, insecure, grace, .. } =
-            options;
-        if let Some(url) = store {
+        let ServeOptions { host, port, token_file, cors_origin, allow_host, insecure, grace, .. } = options;
+        if let Some(url) = options.store {
             self = self.kept_at(&url).await?;
+        }
+        if let Some(url) = options.restate {
+            self = self.handing_to(&url)?;
         }
         let token = match (token_file, std::env::var(TOKEN)) {
             (Some(_), _) if self.auth.is_some() => return Err(CommandLineError::Auth),
@@ -225,6 +236,17 @@ impl Server {
         let saver = superstep_checkpoint::PostgresSaver::open(url).await.map_err(CommandLineError::Store)?;
         let store = saver.store();
         Ok(self.on(std::sync::Arc::new(saver), store.into()))
+    }
+
+    /// Has Restate drive the runs.
+    #[cfg(feature = "restate")]
+    fn handing_to(self, url: &str) -> Result<Self, CommandLineError> {
+        if self.is_read_only { Err(CommandLineError::ReadOnly) } else { Ok(self.restate(url)) }
+    }
+
+    #[cfg(not(feature = "restate"))]
+    fn handing_to(self, _url: &str) -> Result<Self, CommandLineError> {
+        Err(if self.is_read_only { CommandLineError::ReadOnly } else { CommandLineError::NoRestate })
     }
 
     #[cfg(not(feature = "postgres"))]

@@ -12,7 +12,7 @@
 //! - `wire` has the JSON shapes of the clients, as pure functions.
 //! - `log` has the events of each thread; `legacy` and `protocol` project them into the two streaming formats.
 //! - `service` decides: it creates runs, cancels and recovers them, and reads and edits threads.
-//! - `work` claims runs and drives them; `webhook` calls the addresses that want to know of their ends.
+//! - `work` claims runs and drives them, or hands them through `ingress` to Restate; `webhook` calls the addresses that want to know of their ends.
 //! - `api` has the routes; `guard` admits requests.
 //! - `studio` serves a page on a checkpoint file, and the JSON that it asks for (feature `studio`).
 #![forbid(unsafe_code)]
@@ -27,6 +27,7 @@ mod command_line;
 mod counts;
 mod graphs;
 mod guard;
+mod ingress;
 pub(crate) mod legacy;
 mod listen;
 pub(crate) mod log;

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 use crate::api::App;
 use crate::counts::Counts;
 use crate::guard::{Auth, Everyone, Guard, Hosts, Limits, Streams};
+use crate::ingress::Ingress;
 use crate::listen::Listening;
 use crate::service::{Service, ServiceOptions};
 use crate::webhook::Webhooks;
@@ -64,6 +65,7 @@ pub fn serve(graphs: &[&dyn ToAnyGraph]) -> Server {
         is_read_only: false,
         limits: Limits::default(),
         webhook_hosts: Vec::new(),
+        ingress: None,
         workers: DEFAULT_WORKERS,
         lease: DEFAULT_LEASE,
         grace: DEFAULT_GRACE,
@@ -83,7 +85,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 pub struct Server {
     graphs: Vec<AnyGraph>,
     hosts: Hosts,
-    /// The error of the first host or origin that cannot be allowed.
+    /// The error of the first host, origin or address that cannot be used.
     refused: Option<ServeError>,
     pub(crate) auth: Option<Arc<dyn Auth>>,
     is_insecure: bool,
@@ -91,6 +93,8 @@ pub struct Server {
     limits: Limits,
     /// The hosts of webhooks that need not be on the public internet.
     webhook_hosts: Vec<String>,
+    /// The ingress of Restate, if it drives the runs.
+    ingress: Option<Ingress>,
     workers: usize,
     lease: Duration,
     pub(crate) grace: Duration,
@@ -157,6 +161,15 @@ pub enum ServeError {
         /// The text.
         host: String,
     },
+    /// The address of Restate cannot be used.
+    #[cfg(feature = "restate")]
+    #[error("{url:?} is not an address of Restate's ingress: {reason}")]
+    Restate {
+        /// The address.
+        url: String,
+        /// The reason.
+        reason: String,
+    },
 }
 
 fn hint(error: &std::io::Error) -> &'static str {
@@ -211,6 +224,21 @@ impl Server {
     #[cfg(feature = "webhooks")]
     pub fn allow_webhook_host(mut self, host: impl AsRef<str>) -> Self {
         self.webhook_hosts.push(host.as_ref().to_owned());
+        self
+    }
+
+    /// Has Restate drive the runs, whose ingress is at this address, such as `http://127.0.0.1:8080`. The programs that it
+    /// calls have the same graphs, and the same database or file. The server keeps the runs in its queue until then, and
+    /// reads their supersteps from the store.
+    #[cfg(feature = "restate")]
+    pub fn restate(mut self, url: impl AsRef<str>) -> Self {
+        let url = url.as_ref();
+        match Ingress::new(url) {
+            Ok(ingress) => self.ingress = Some(ingress),
+            Err(reason) => {
+                self.refused.get_or_insert(ServeError::Restate { url: url.to_owned(), reason });
+            }
+        }
         self
     }
 
@@ -314,7 +342,9 @@ impl Server {
         let graphs = self.graphs.clone();
         let webhooks = Webhooks::new(&self.webhook_hosts).map_err(|host| ServeError::WebhookHost { host })?;
         let (workers, lease, is_read_only) = (self.workers, self.lease, self.is_read_only);
-        let options = ServiceOptions { workers, lease, webhooks, is_read_only, ..Default::default() };
+        let ingress = self.ingress;
+        let options =
+            ServiceOptions { workers, lease, webhooks, ingress, is_read_only, ..Default::default() };
         let service = Service::new(self.graphs, options)?;
         let guard = Arc::new(Guard {
             hosts: self.hosts,

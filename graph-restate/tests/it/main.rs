@@ -13,6 +13,7 @@ mod cluster;
 mod dice;
 mod failures;
 mod graphs;
+mod handed;
 mod here;
 mod kills;
 mod page;

@@ -1,16 +1,22 @@
-//! A process with an endpoint: this test program, started again.
+//! A process with an endpoint, or with a server that hands its runs over: this test program, started again.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use superstep::run::ToAnyGraph;
 use superstep_restate::restate;
+use superstep_server::serve;
 
 use crate::graphs::{count, fan, pays, review};
 
+/// The time after which another server continues the runs of a killed one.
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
+
 /// Set for a process of this kind: the folder of its graphs.
 const FOLDER: &str = "SUPERSTEP_RESTATE_WORKER";
-/// Set for a process of this kind: the arguments of its endpoint.
+/// Set for a process of this kind: the arguments of its endpoint, or those of its server after the word `serve`.
 const ARGUMENTS: &str = "SUPERSTEP_RESTATE_ARGUMENTS";
 
 /// The program; does nothing in the test itself.
@@ -20,18 +26,24 @@ async fn the_worker() {
     let arguments = std::env::var(ARGUMENTS).expect("it has arguments");
     let (count, fan, review) = (count(&folder).await, fan(&folder).await, review(&folder).await);
     let pays = pays(&folder).await;
-    restate(&[&count, &fan, &pays, &review]).run(arguments.split(' ').map(str::to_owned)).await;
+    match arguments.strip_prefix("serve ") {
+        None => {
+            let graphs: [&dyn ToAnyGraph; 4] = [&count, &fan, &pays, &review];
+            restate(&graphs).run(arguments.split(' ').map(str::to_owned)).await
+        }
+        Some(arguments) => serve(&[&count]).lease(LEASE).run(arguments.split(' ').map(str::to_owned)).await,
+    };
 }
 
 /// A running process. It is killed when it is dropped.
 pub(crate) struct Worker {
     child: Child,
-    /// The address of its endpoint.
+    /// The address at which it listens.
     pub(crate) address: String,
 }
 
 impl Worker {
-    /// Starts a process, and waits until it has registered its endpoint.
+    /// Starts a process, and waits until it has registered its endpoint, or listens.
     pub(crate) fn start(folder: &Path, arguments: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("a test knows its program"))
             .args(["--exact", "worker::the_worker", "--nocapture"])
@@ -42,7 +54,7 @@ impl Worker {
             .expect("a worker starts");
         let said = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let mut said = said.map_while(Result::ok);
-        let line = said.find(|line| line.contains("Working on ")).expect("it says its address");
+        let line = said.find(|line| line.contains(" at http://")).expect("it says its address");
         let (_, address) = line.split_once("http://").expect("an address");
         let address = address.to_owned();
         std::thread::spawn(move || said.for_each(drop));

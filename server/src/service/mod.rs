@@ -44,6 +44,7 @@ use uuid::Uuid;
 
 pub(crate) use crate::clock::Clock;
 use crate::graphs::{Graphs, GraphsError};
+use crate::ingress::Ingress;
 use crate::log::{Hub, Views};
 pub(crate) use crate::scope::Scope;
 use crate::webhook::Webhooks;
@@ -61,6 +62,8 @@ pub(crate) struct ServiceOptions {
     pub(crate) most_pending: u64,
     /// The webhooks that may be called.
     pub(crate) webhooks: Webhooks,
+    /// The ingress of Restate, if it drives the runs.
+    pub(crate) ingress: Option<Ingress>,
     /// `true` to store nothing.
     pub(crate) is_read_only: bool,
 }
@@ -68,7 +71,7 @@ pub(crate) struct ServiceOptions {
 impl Default for ServiceOptions {
     fn default() -> Self {
         let (lease, webhooks) = (Duration::from_secs(10), Webhooks::default());
-        Self { workers: 64, lease, most_pending: 10_000, webhooks, is_read_only: false }
+        Self { workers: 64, lease, most_pending: 10_000, webhooks, ingress: None, is_read_only: false }
     }
 }
 
@@ -103,7 +106,8 @@ impl Service {
     /// # Errors
     /// Returns an error if the graphs cannot be served together.
     pub(crate) fn new(graphs: Vec<AnyGraph>, options: ServiceOptions) -> Result<Self, GraphsError> {
-        let work = WorkOptions { runs: options.workers, lease: options.lease, ..WorkOptions::default() };
+        let (runs, lease, ingress) = (options.workers, options.lease, options.ingress.clone());
+        let work = WorkOptions { runs, lease, ingress, ..WorkOptions::default() };
         Self::with(graphs, options, work, Clock::default())
     }
 

@@ -62,7 +62,10 @@ impl Service {
         let run = self.new_run(&row, &assistant, graph, request, asked);
         self.note_run(&row, &assistant, &run).await?;
         match self.0.records.create_run(run.clone()).await? {
-            Admitted::Stored { asked, .. } => {
+            Admitted::Stored { asked, ended } => {
+                for (id, _) in ended {
+                    self.cancel_handed(RunRow { id, ..run.clone() });
+                }
                 self.0.pending.fetch_add(1, Ordering::Relaxed);
                 for other in asked {
                     if let Some(control) = self.0.worker.control(&other) {
@@ -346,7 +349,10 @@ impl Service {
                               runs haven't already completed or been canceled.";
                 return Err(Failure::not_found(detail));
             }
-            Cancelled::Ended => self.0.hub.wake(&run.thread),
+            Cancelled::Ended => {
+                self.cancel_handed(run.clone());
+                self.0.hub.wake(&run.thread);
+            }
             Cancelled::Asked => match self.0.worker.control(&run.id) {
                 Some(control) => control.stop(Stop::from(action)),
                 None => self.0.hub.wake(&run.thread),
@@ -354,6 +360,13 @@ impl Service {
         }
         self.0.worker.wake();
         Ok(())
+    }
+
+    /// Cancels the invocation of a run that has ended without a worker, if Restate has one.
+    pub(super) fn cancel_handed(&self, run: RunRow) {
+        if let Some(ingress) = &self.0.options.ingress {
+            ingress.cancel_later(run);
+        }
     }
 
     /// Asks for the end of several runs.

@@ -178,11 +178,15 @@ impl Service {
         for run in self.active(&row.id).await? {
             let cancelled =
                 self.0.records.cancel_run(&run.id, CancelAction::Interrupt, self.now_ms()).await?;
-            if cancelled == Cancelled::Asked {
-                if let Some(control) = self.0.worker.control(&run.id) {
-                    control.stop(Stop::Interrupt);
+            match cancelled {
+                Cancelled::Asked => {
+                    if let Some(control) = self.0.worker.control(&run.id) {
+                        control.stop(Stop::Interrupt);
+                    }
+                    self.0.hub.ended(&run).await?;
                 }
-                self.0.hub.ended(&run).await?;
+                Cancelled::Ended => self.cancel_handed(run),
+                Cancelled::Over => {}
             }
         }
         if let Some(graph) = self.graph_of(row)? {

@@ -8,7 +8,9 @@ use superstep_core::checkpoint::{At, CheckpointerExt, Claim, StoreError};
 use superstep_core::error::ErrorReport;
 use superstep_core::records::life::{self, Beat, Ending, MOST_ATTEMPTS, SUSPECT};
 use superstep_core::records::{EventRow, RunRow, RunStatus, ThreadStatus};
-use superstep_core::run::{AnyGraph, AnyState, EventKind, RunEvent, Status, Thread, ThreadError, View};
+use superstep_core::run::{
+    AnyGraph, AnyState, EventKind, RunError, RunEvent, Status, Thread, ThreadError, View,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -34,13 +36,13 @@ const TRIES: u32 = 5;
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 /// An attempt with what it needs.
-struct Driven<'w> {
-    worker: &'w Worker,
-    row: &'w RunRow,
-    control: &'w Control,
+pub(super) struct Driven<'w> {
+    pub(super) worker: &'w Worker,
+    pub(super) row: &'w RunRow,
+    pub(super) control: &'w Control,
     /// The graph, which writes with the fence of the lease.
-    graph: AnyGraph,
-    thread: Thread<AnyState>,
+    pub(super) graph: AnyGraph,
+    pub(super) thread: Thread<AnyState>,
 }
 
 /// Drives a claimed run to its end.
@@ -52,15 +54,20 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Arc<Control>)
         control.stop(Stop::from(action));
     }
     let Some(graph) = worker.graphs.named(row.graph.as_str()) else { return Ok(()) };
-    let claim =
-        Claim { thread: row.thread.clone(), holder: worker.options.owner.clone(), ttl: worker.options.lease };
     let settled = CancellationToken::new();
     let _settles = settled.clone().drop_guard();
-    if row.lost >= SUSPECT && !is_given_up(row) {
+    let is_handed = worker.options.ingress.is_some();
+    if row.lost >= SUSPECT && !is_given_up(worker, row) && !is_handed {
         alone(worker, control, settled.clone()).await;
     }
     worker.hub.free(&row.thread).await;
-    let (hold, numbers) = match Hold::acquire(graph, &worker.hub, claim, LEASE_WAIT).await {
+    let acquired = match is_handed {
+        true => Ok((None, worker.hub.reserve(&row.thread).await?)),
+        false => Hold::acquire(graph, &worker.hub, claim(worker, row), LEASE_WAIT)
+            .await
+            .map(|(hold, numbers)| (Some(Arc::new(hold)), numbers)),
+    };
+    let (hold, numbers) = match acquired {
         Ok(held) => held,
         Err(error) => {
             let failed = Failed::from(error);
@@ -74,12 +81,16 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Arc<Control>)
     let beat = begin(worker, row, control).await?;
     control.answered(beat);
     if beat == Beat::Lost {
-        hold.release().await;
+        release(hold.as_deref()).await;
         return worker.hub.release(&row.thread, numbers).await;
     }
-    let hold = Arc::new(hold);
-    control.renew(&hold);
-    let graph = hold.fenced(graph)?;
+    let graph = match &hold {
+        Some(hold) => {
+            control.renew(hold);
+            hold.fenced(graph)?
+        }
+        None => graph.clone(),
+    };
     let thread = graph.thread(row.thread.clone());
     let driven = Driven { worker, row, control, graph, thread };
     let request = Request::new(row);
@@ -87,7 +98,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Arc<Control>)
     let mut log = Attempt::begin(&worker.hub, row, numbers, is_stored);
     log.log(driven.begun()).await?;
     let before = driven.before().await;
-    if is_stored && row.attempt > 1 {
+    if is_stored && row.attempt > 1 && !is_handed {
         driven.recover(&mut log).await?;
     }
     let (events, received) = unbounded_channel();
@@ -111,7 +122,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Arc<Control>)
     // Readers take the entries of a run that has ended for complete.
     log.flush().await;
     let Some(ending) = ending.filter(|_| control.stopped() != Some(Stop::Lost)) else {
-        hold.release().await;
+        release(hold.as_deref()).await;
         return log.close(None).await;
     };
     let (last, stored) = match last_entry(&ending) {
@@ -122,7 +133,7 @@ pub(super) async fn drive(worker: &Worker, row: &RunRow, control: &Arc<Control>)
         None => (None, None),
     };
     // The store carries them out in this order, in one transaction if it can.
-    let ((), is_finished) = tokio::join!(hold.release(), finish(worker, row, ending, stored));
+    let ((), is_finished) = tokio::join!(release(hold.as_deref()), finish(worker, row, ending, stored));
     let is_finished = is_finished?;
     let Some(last) = last.filter(|_| is_finished) else { return log.close(None).await };
     log.show(last);
@@ -163,7 +174,7 @@ impl Drop for Running {
 
 /// Begins an attempt: from now on it counts as lost, unless it is given up at once. Returns what a heartbeat does.
 async fn begin(worker: &Worker, row: &RunRow, control: &Control) -> Result<Beat, StoreError> {
-    match life::begun(row).filter(|_| !is_given_up(row)) {
+    match life::begun(row).filter(|_| !is_given_up(worker, row)) {
         Some(lost) => {
             control.count(Some(lost));
             let answers = worker.records.beat(&[control.heartbeat()], worker.until_ms()).await?;
@@ -192,9 +203,19 @@ async fn alone(worker: &Worker, control: &Control, settled: CancellationToken) {
     });
 }
 
-/// Returns `true` for a run that is the likely cause of the deaths of its workers.
-fn is_given_up(row: &RunRow) -> bool {
-    row.lost >= MOST_ATTEMPTS
+/// Returns `true` for a run that is the likely cause of the deaths of its workers. Restate drives its runs elsewhere.
+fn is_given_up(worker: &Worker, row: &RunRow) -> bool {
+    row.lost >= MOST_ATTEMPTS && worker.options.ingress.is_none()
+}
+
+fn claim(worker: &Worker, row: &RunRow) -> Claim {
+    Claim { thread: row.thread.clone(), holder: worker.options.owner.clone(), ttl: worker.options.lease }
+}
+
+async fn release(hold: Option<&Hold>) {
+    if let Some(hold) = hold {
+        hold.release().await;
+    }
 }
 
 impl Driven<'_> {
@@ -240,12 +261,16 @@ impl Driven<'_> {
         request: Result<Request<'_>, Failed>,
         events: UnboundedSender<RunEvent>,
     ) -> Result<Option<Ending>, Failed> {
-        if is_given_up(self.row) {
+        if is_given_up(self.worker, self.row) {
             let message = format!(
                 "the run was given up: {} workers in a row were lost while they drove it, without a further checkpoint",
                 self.row.lost
             );
             return Err(Failed::new("RunAbandoned", message));
+        }
+        #[cfg(feature = "restate")]
+        if let Some(ingress) = &self.worker.options.ingress {
+            return self.handed(ingress, request, events).await;
         }
         if self.control.stopped().is_some() {
             return Ok(None);
@@ -256,7 +281,7 @@ impl Driven<'_> {
             let run = self.step(&request, step, events.clone()).await?;
             // Another step answers what this one asks.
             if steps.peek().is_none() || !matches!(run.status, Status::Interrupted { .. }) {
-                return Ok(ended(&run));
+                return Ok(ended(&run.status));
             }
         }
         Ok(None)
@@ -286,9 +311,35 @@ impl Driven<'_> {
         }
     }
 
+    /// Acquires the lease of the thread of a run that was handed over, for changes before or after its work. Returns the
+    /// graph and the thread that write with its fence.
+    pub(super) async fn held(&self) -> Result<(Hold, AnyGraph, Thread<AnyState>), RunError> {
+        let Self { worker, row, .. } = self;
+        let (hold, numbers) = Hold::acquire(&self.graph, &worker.hub, claim(worker, row), LEASE_WAIT).await?;
+        worker.hub.release(&row.thread, numbers).await?;
+        // As in `drive`: another server may have continued and finished the run.
+        let beat = life::beat(worker.records.run(&row.id).await?.as_ref(), row.attempt);
+        self.control.answered(beat);
+        if beat == Beat::Lost {
+            hold.release().await;
+            return Err(StoreError::LeaseLost { thread: row.thread.clone(), to: None }.into());
+        }
+        let graph = hold.fenced(&self.graph)?;
+        let thread = graph.thread(row.thread.clone());
+        Ok((hold, graph, thread))
+    }
+
     /// Rolls the run back, and returns the status that its thread had before.
-    async fn rolled_back(&self, before: Option<Before>) -> Result<ThreadStatus, ThreadError> {
-        let status = roll_back(&self.graph, &self.thread, self.row, before).await?;
+    async fn rolled_back(&self, before: Option<Before>) -> Result<ThreadStatus, RunError> {
+        let status = match self.worker.options.ingress {
+            None => roll_back(&self.graph, &self.thread, self.row, before).await?,
+            Some(_) => {
+                let (hold, graph, thread) = self.held().await?;
+                let status = roll_back(&graph, &thread, self.row, before).await;
+                hold.release().await;
+                status?
+            }
+        };
         let thread = self.worker.records.thread(&self.row.thread).await?;
         // It still has the error of its last run.
         let has_failed = thread.is_some_and(|thread| thread.error.is_some());

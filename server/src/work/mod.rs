@@ -8,6 +8,10 @@
 
 mod control;
 mod drive;
+#[cfg(feature = "restate")]
+mod followed;
+#[cfg(feature = "restate")]
+mod handed;
 mod heart;
 mod hold;
 mod outcome;

@@ -5,7 +5,7 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::error::ErrorReport;
 use superstep_core::records::life::Ending;
 use superstep_core::records::{RunStatus, ThreadStatus};
-use superstep_core::run::{AnyState, Run, RunError, Status, Thread, ThreadError};
+use superstep_core::run::{AnyState, RunError, Status, Thread, ThreadError};
 use superstep_core::state::Json;
 
 /// The error with which a run ends, as clients see it.
@@ -34,6 +34,21 @@ enum Kind {
 impl Failed {
     pub(super) fn new(error: &str, message: String) -> Self {
         Self { error: error.to_owned(), message, kind: Kind::Failed }
+    }
+
+    /// Returns the error of a run that Restate drove, with its code there.
+    #[cfg(feature = "restate")]
+    pub(super) fn of_code(code: u16, message: String) -> Self {
+        let (error, kind) = match code {
+            400 => ("ValueError", Kind::Failed),
+            404 => ("EmptyInputError", Kind::Failed),
+            408 => ("TimeoutError", Kind::TimedOut),
+            409 => ("InvalidAnswer", Kind::Failed),
+            413 => ("StoreError", Kind::Failed),
+            422 => ("InvalidUpdateError", Kind::Failed),
+            _ => (NODE, Kind::Failed),
+        };
+        Self { error: error.to_owned(), message, kind }
     }
 
     /// Returns `true` if the run may be tried again, because another program works on its thread.
@@ -102,8 +117,8 @@ impl From<RunError> for Failed {
 }
 
 /// Returns the end of a run that did not fail. `None`: it was cancelled or drained.
-pub(super) fn ended(run: &Run<AnyState>) -> Option<Ending> {
-    let (status, thread) = match &run.status {
+pub(super) fn ended(status: &Status) -> Option<Ending> {
+    let (status, thread) = match status {
         Status::Finished | Status::TaskRecorded => (RunStatus::Success, ThreadStatus::Idle),
         Status::Interrupted { .. } | Status::Breakpoint { .. } => {
             (RunStatus::Success, ThreadStatus::Interrupted)

@@ -77,13 +77,45 @@ impl<'r> Request<'r> {
         all.iter().map(|(name, value)| (name.clone(), encoded(value))).collect()
     }
 
+    fn configuration(&self) -> Map<String, Value> {
+        let mut configuration = self.kwargs.config.configurable.clone();
+        configuration.extend(self.kwargs.context.clone());
+        configuration
+    }
+
+    /// Returns `true` if the request may change the thread before the engine runs.
+    #[cfg(feature = "restate")]
+    pub(super) fn edits(&self) -> bool {
+        let is_edit = |command: &Command| command.update.is_some() || !command.goto.is_empty();
+        self.kwargs.checkpoint.is_some() || self.kwargs.command.as_ref().is_some_and(is_edit)
+    }
+
+    /// Returns the run as the handler `drive` of Restate takes it.
+    #[cfg(feature = "restate")]
+    pub(super) fn order(&self, steps: Vec<Step>) -> Value {
+        let nodes = |nodes: &Option<Nodes>| match nodes {
+            Some(Nodes::All(_)) => vec!["*".to_owned()],
+            Some(Nodes::Named(nodes)) => nodes.clone(),
+            None => Vec::new(),
+        };
+        json!({
+            "begins": steps.into_iter().map(Step::begin).collect::<Vec<_>>(),
+            "options": {
+                "metadata": self.metadata(),
+                "configuration": self.configuration(),
+                "recursion_limit": self.kwargs.config.recursion_limit,
+                "interrupt_before": nodes(&self.kwargs.interrupt_before),
+                "interrupt_after": nodes(&self.kwargs.interrupt_after),
+            },
+        })
+    }
+
     /// Adds the options of the run to a request to the engine.
     pub(super) fn options(&self, mut request: RunRequest<AnyState>) -> RunRequest<AnyState> {
         for (name, value) in self.metadata() {
             request = request.metadata(name, &value);
         }
-        let mut configuration = self.kwargs.config.configurable.clone();
-        configuration.extend(self.kwargs.context.clone());
+        let configuration = self.configuration();
         if !configuration.is_empty() {
             request = request.configure(configuration);
         }
@@ -289,6 +321,19 @@ fn moved(step: Step, before: &Past<AnyState>, after: &Past<AnyState>) -> Step {
 }
 
 impl Step {
+    /// Returns the step as the handler `drive` of Restate takes it.
+    #[cfg(feature = "restate")]
+    fn begin(self) -> Value {
+        match self {
+            Self::Input(input) => json!({ "input": input }),
+            Self::Resume => json!("resume"),
+            Self::AnswerOnly(answer) => json!({ "answer_if_asked": answer }),
+            Self::Answer(answers) => {
+                json!({ "answers_if_open": answers.into_iter().collect::<BTreeMap<_, _>>() })
+            }
+        }
+    }
+
     /// Returns the request to the engine; `None` if there is nothing to do.
     pub(super) async fn request(self, thread: &Thread<AnyState>) -> Result<RunRequest<AnyState>, RunError> {
         Ok(match self {

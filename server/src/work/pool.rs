@@ -18,6 +18,7 @@ use super::drive::drive;
 use super::heart::Heart;
 use crate::clock::{Clock, millis};
 use crate::graphs::Graphs;
+use crate::ingress::Ingress;
 use crate::log::Hub;
 
 /// The interval in which the queue is read without a notification.
@@ -34,6 +35,8 @@ pub(crate) struct WorkOptions {
     pub(crate) owner: String,
     /// The time for which stored events are kept after the end of their run.
     pub(crate) events_kept: Duration,
+    /// The ingress of Restate, if it drives the runs.
+    pub(crate) ingress: Option<Ingress>,
 }
 
 impl Default for WorkOptions {
@@ -43,6 +46,7 @@ impl Default for WorkOptions {
             lease: Duration::from_secs(10),
             owner: format!("process {}", std::process::id()),
             events_kept: Duration::from_secs(60 * 60),
+            ingress: None,
         }
     }
 }

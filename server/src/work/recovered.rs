@@ -1,6 +1,6 @@
 //! Events of earlier attempts that the store has and the log lacks.
 
-use superstep_core::checkpoint::StoreError;
+use superstep_core::checkpoint::{StoreError, Summary};
 use superstep_core::records::{Records, RunRow};
 use superstep_core::run::{AnyState, EventKind, EventPosition, RunEvent, Thread, ThreadError, View};
 
@@ -22,7 +22,10 @@ pub(super) async fn unlogged(
 }
 
 /// Returns the position of the last checkpoint in the log of a run.
-async fn last_checkpoint(records: &dyn Records, run: &RunRow) -> Result<Option<EventPosition>, StoreError> {
+pub(super) async fn last_checkpoint(
+    records: &dyn Records,
+    run: &RunRow,
+) -> Result<Option<EventPosition>, StoreError> {
     let (mut after, mut last) = (None, None);
     loop {
         let rows = records.events(&run.thread, Some(&run.id), after, PAGE).await?;
@@ -74,11 +77,16 @@ async fn written(thread: &Thread<AnyState>, run: &RunRow) -> Result<Vec<String>,
     let mut history = thread.history()?;
     let mut own = Vec::new();
     while let Some(summary) = history.next().await? {
-        let of = summary.metadata.get(RUN_ID).and_then(|id| id.decode::<String>().ok());
-        match of {
-            Some(of) if of == run.id => own.push(summary.id.to_string()),
-            _ => break,
+        if !is_written_by(&summary, run) {
+            break;
         }
+        own.push(summary.id.to_string());
     }
     Ok(own)
+}
+
+/// Returns `true` for a checkpoint that the run wrote.
+pub(super) fn is_written_by(summary: &Summary, run: &RunRow) -> bool {
+    let of = summary.metadata.get(RUN_ID).and_then(|id| id.decode::<String>().ok());
+    of.is_some_and(|of| of == run.id)
 }

@@ -103,7 +103,7 @@ const ARROWS_OF_THE_ASSISTANT: [(&str, &[&str]); 25] = [
 ];
 
 /// The same for the server.
-const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 16] = [
+const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 17] = [
     ("clock", &[]),
     ("counts", &[]),
     ("graphs", &[]),
@@ -114,12 +114,16 @@ const ARROWS_OF_THE_SERVER: [(&str, &[&str]); 16] = [
     // `legacy` and `protocol` name the entries of the log, and nothing else of it.
     ("log", &["clock", "graphs", "scope", "wire"]),
     ("webhook", &["wire"]),
-    ("work", &["clock", "graphs", "log", "wire"]),
-    ("service", &["clock", "graphs", "legacy", "log", "protocol", "scope", "webhook", "wire", "work"]),
+    ("ingress", &[]),
+    ("work", &["clock", "graphs", "ingress", "log", "wire"]),
+    (
+        "service",
+        &["clock", "graphs", "ingress", "legacy", "log", "protocol", "scope", "webhook", "wire", "work"],
+    ),
     ("guard", &["counts", "wire"]),
     ("api", &["counts", "guard", "log", "protocol", "service", "wire"]),
     ("listen", &["guard", "serve"]),
-    ("serve", &["api", "counts", "graphs", "guard", "listen", "service", "webhook"]),
+    ("serve", &["api", "counts", "graphs", "guard", "ingress", "listen", "service", "webhook"]),
     ("command_line", &["serve"]),
 ];
 
