@@ -234,7 +234,11 @@ impl Front {
         let own = |name: &str| own_commands(&self.bench.places).contains_key(name);
         match Entered::read(line, own) {
             Entered::Nothing => {}
-            Entered::Command(Quit, _) => self.leave(running),
+            Entered::Command(Quit, _) => {
+                // The turn may end before it is left.
+                self.is_over = true;
+                self.leave(running);
+            }
             Entered::Command(work, arguments) if work.is_harmless(&arguments) => {
                 self.order(work, &arguments)?
             }
