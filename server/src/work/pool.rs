@@ -24,6 +24,9 @@ use crate::log::Hub;
 /// The interval in which the queue is read without a notification.
 const POLL: Duration = Duration::from_secs(1);
 
+/// The time after a notification in which the queue is read once more: a store may leave a thread out while it is changed.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// Settings of the workers.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkOptions {
@@ -154,13 +157,13 @@ impl Worker {
     }
 
     async fn claims(self: Arc<Self>) {
-        let mut runs = JoinSet::new();
+        let (mut runs, mut pause) = (JoinSet::new(), POLL);
         while !self.closed.is_cancelled() {
             self.fill(&mut runs).await;
             tokio::select! {
                 () = self.closed.cancelled() => {}
-                () = self.wake.notified() => {}
-                () = tokio::time::sleep(POLL) => {}
+                () = self.wake.notified() => pause = AGAIN,
+                () = tokio::time::sleep(pause) => pause = POLL,
                 Some(ended) = runs.join_next() => report(ended),
             }
         }

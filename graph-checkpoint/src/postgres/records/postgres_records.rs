@@ -242,6 +242,10 @@ impl Records for PostgresRecords {
         let (is_finished, changes) = finished.await?;
         if let Some(changes) = changes {
             self.signals.tell(Change::Queue(changes.into_row().id));
+            if ending == Ending::GivenBack {
+                // The process may be about to end.
+                self.signals.told().await;
+            }
         }
         Ok(is_finished)
     }

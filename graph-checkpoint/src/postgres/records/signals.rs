@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use superstep_core::id::ThreadId;
 use superstep_core::records::{Hear, Signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_postgres::AsyncMessage;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -35,6 +36,8 @@ pub(super) enum Change {
     Thread(ThreadId),
     /// The same, and a run may be claimed.
     Queue(ThreadId),
+    /// No change: answers when the earlier ones were told.
+    Told(oneshot::Sender<()>),
 }
 
 /// The sender of the changes of a process.
@@ -68,6 +71,7 @@ impl Notification {
                 self.is_queue = true;
                 thread
             }
+            Change::Told(_) => return,
         };
         if let Some(threads) = &mut self.threads {
             threads.insert(thread.as_str().to_owned());
@@ -101,6 +105,15 @@ impl Signals {
             // The task ends with the process, or when no signals are wanted any more.
             drop(sender.send(change));
         }
+    }
+
+    /// Waits until other processes were told of the earlier changes, but not for long: a lost signal only costs the time
+    /// until they look again.
+    pub(super) async fn told(&self) {
+        let Some(sender) = self.0.get() else { return };
+        let (answer, told) = oneshot::channel();
+        drop(sender.send(Change::Told(answer)));
+        drop(timeout(INTERVAL * 4, told).await);
     }
 
     /// Listens until `hear` returns `false`. Returns `false` if something else listens already.
@@ -157,7 +170,7 @@ async fn connected(
     let channel = channel(&database.schema);
     client.batch_execute(&format!("LISTEN {channel}")).await?;
     let by = Uuid::new_v4();
-    let (mut gathered, mut next) = (Notification::new(by), Instant::now());
+    let (mut gathered, mut next, mut waiting) = (Notification::new(by), Instant::now(), Vec::new());
     let mut is_wanted = hear(Signal::Open);
     while is_wanted {
         tokio::select! {
@@ -169,6 +182,8 @@ async fn connected(
                 }
             }
             change = changes.recv() => match change {
+                // Without other changes it is dropped at once.
+                Some(Change::Told(answer)) => waiting.extend((!gathered.is_empty()).then_some(answer)),
                 Some(change) => gathered.add(change),
                 None => return Ok(()),
             },
@@ -179,6 +194,8 @@ async fn connected(
                     let sql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
                     client.query_typed(sql, &[(&channel, Type::TEXT), (&text, Type::TEXT)]).await?;
                 }
+                // A dropped answer is one, too.
+                waiting.clear();
             }
         }
     }

@@ -1,14 +1,18 @@
 //! A server that restarts, and programs that start at once.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use superstep_checkpoint::PostgresSaver;
 use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Committed};
+use superstep_core::records::life::Ending;
+use superstep_core::records::{Records, RunClaim, Signal};
 
 use super::cluster::Cluster;
 use super::run;
 use crate::material::{commit_of, extend, graph, set, step, thread};
+use crate::records::fill;
 
 /// Commits until a disturbance has ended, and checks that every commit is stored once. One whose answer was lost is sent
 /// again.
@@ -86,5 +90,40 @@ fn programs_may_start_at_once() {
         for ended in programs.join_all().await {
             ended.expect("it can use the schema");
         }
+    });
+}
+
+/// Returns rows that have begun to listen, and what they hear.
+async fn listening(cluster: &Cluster) -> (Arc<dyn Records>, Receiver<Signal>) {
+    let options = PostgresSaver::options().schema("told").connections(2);
+    let saver = options.open(cluster.url("superstep")).await.expect("it opens");
+    let (rows, (heard, signals)) = (saver.records().expect("it has rows"), channel());
+    assert!(rows.listen(Box::new(move |signal| heard.send(signal).is_ok())));
+    assert_eq!(signals.recv(), Ok(Signal::Open));
+    (rows, signals)
+}
+
+/// A server that stops gives its runs back and ends. Others found them a second later, because nothing had told them.
+#[test]
+fn a_run_that_is_given_back_is_told_before_the_process_ends() {
+    let Some(cluster) = Cluster::shared() else { return };
+    run(async {
+        let saver = PostgresSaver::options().schema("told").open(cluster.url("superstep")).await;
+        let rows = saver.expect("it opens").records().expect("it has rows");
+        fill(&*rows, "t").await;
+        let claim =
+            RunClaim { owner: "it".into(), graphs: vec!["graph".into()], left: Vec::new(), until_ms: 9 };
+        let held = rows.claim_run(&claim, 2).await.expect("it is claimed").expect("it waits");
+        let (_other, signals) = listening(&cluster).await;
+        let ends = std::thread::spawn(move || {
+            // Its tasks end with it.
+            run(async {
+                let (rows, _signals) = listening(&cluster).await;
+                let finished = rows.finish_run(&held.id, held.attempt, Ending::GivenBack, None, 3).await;
+                assert!(finished.expect("it is stored"));
+            });
+        });
+        ends.join().expect("it ends");
+        assert_eq!(signals.recv_timeout(Duration::from_secs(20)), Ok(Signal::Queue));
     });
 }
