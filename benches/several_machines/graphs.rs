@@ -51,7 +51,11 @@ pub(crate) fn count(folder: &Path) -> Graph<Count> {
             let count = state.count + 1;
             if state.ms > 0 {
                 tokio::time::sleep(Duration::from_millis(state.ms)).await;
-                fx.run("done", || async { append(&folder, "counted", count) }).await?;
+                let effect = || async {
+                    append(&folder, "counted_by", std::process::id())?;
+                    append(&folder, "counted", count)
+                };
+                fx.run("done", effect).await?;
             }
             let next = if count < state.to { Next::Again } else { Next::Done };
             Ok::<_, NodeError>((Count::update().count(count), next))

@@ -39,8 +39,17 @@ pub(crate) struct Place {
 /// A workload: its id, and the function that runs it.
 type Workload = (&'static str, fn(&Place) -> Figure);
 
-const WORKLOADS: &[Workload] =
-    &[("M1", runs::servers), ("M2", fan::spread), ("M3", slices::overhead), ("M4", slices::resumed)];
+const WORKLOADS: &[Workload] = &[
+    ("M1", runs::servers),
+    ("M2", fan::spread),
+    ("M3", slices::overhead),
+    ("M4", slices::resumed),
+    ("M5", runs::killed),
+    ("M6", runs::drained),
+];
+
+/// The workloads that need a server of Restate.
+const ON_RESTATE: [&str; 3] = ["M2", "M3", "M4"];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,7 +65,7 @@ fn main() {
     let place = Place { cluster, restate: process::block_on(Server::start()) };
     report::head(output);
     for (id, run) in WORKLOADS.iter().filter(|(id, _)| is_wanted(id)) {
-        if place.restate.is_none() && *id != "M1" {
+        if place.restate.is_none() && ON_RESTATE.contains(id) {
             report::skipped(
                 output,
                 id,

@@ -21,9 +21,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a server with this many workers.
-    pub(crate) fn server(url: &str, workers: usize) -> Self {
-        Self::start(&["serve", url, &workers.to_string()])
+    /// Starts a server with this many workers, whose effects are in a folder.
+    pub(crate) fn server(url: &str, folder: &Path, workers: usize) -> Self {
+        let folder = folder.to_str().expect("a path of letters");
+        Self::start(&["serve", url, folder, &workers.to_string()])
     }
 
     /// Starts a process that Restate calls, with at most this many calls of a superstep at the same time.
@@ -54,6 +55,12 @@ impl Process {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
+
+    /// Sends a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
+        assert!(status.expect("kill can be started").success());
+    }
 }
 
 impl Drop for Process {
@@ -68,13 +75,17 @@ pub(crate) fn run(arguments: &[String]) {
     block_on(async move {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words[..] {
-            ["serve", url, workers] => {
-                let graph = sleeper().checkpointer(PostgresSaver::open(url).await.expect("it opens"));
-                let server = superstep::serve(&[&graph]).workers(workers.parse().expect("a number"));
-                let listening = server.listen("127.0.0.1:0").await.expect("a free port");
-                println!("{}", listening.address());
-                let stop = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
-                listening.until(async move { drop(stop.await) }).await;
+            ["serve", url, folder, workers] => {
+                let saver = PostgresSaver::open(url).await.expect("it opens");
+                let count = count(folder.as_ref()).checkpointer(saver.clone());
+                let sleeper = sleeper().checkpointer(saver);
+                let server =
+                    superstep::serve(&[&count, &sleeper]).workers(workers.parse().expect("a number"));
+                let parent = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+                tokio::select! {
+                    _ = server.run(["--port", "0"]) => {}
+                    _ = parent => {}
+                }
             }
             ["work", url, folder, port, admin, uri, at_once] => {
                 let saver =
