@@ -130,7 +130,7 @@ async fn slow_and_silent_clients_are_closed_and_keep_no_other_waiting() {
 }
 
 /// The name of a variable that the test below sets for its own tests.
-const ALONE: &str = "SUPERSTEP_TEST_ALONE";
+pub(super) const ALONE: &str = "SUPERSTEP_TEST_ALONE";
 
 /// Runs all tests where the system gives a program a network of its own, as on the machine of the gate.
 #[test]
