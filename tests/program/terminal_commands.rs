@@ -60,7 +60,8 @@ fn every_command_works_on_the_session() {
         ("/cost", "total"),
         ("/agents", "No agent runs in the background."),
         ("/mcp", "No MCP server is connected."),
-        ("/permissions", "mode default"),
+        // The mode itself is also in the first line of the session.
+        ("/permissions", "everything else is asked about"),
         ("/model", "script:"),
         ("/mode accept-edits", "mode accept_edits: reading and editing files need no consent"),
         ("/plan", "There is no plan."),

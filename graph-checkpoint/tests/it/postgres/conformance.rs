@@ -95,19 +95,12 @@ fn the_postgres_saver_conforms() {
     conforms(&Schemas::new(cluster, url, None));
 }
 
-#[test]
-fn it_conforms_with_encrypted_schemas() {
-    let Some(cluster) = Cluster::shared() else { return };
-    let url = cluster.url("superstep");
-    conforms(&Schemas { keys: Some(first_key()), ..Schemas::new(cluster, url, None) });
-}
-
 /// Each transaction may be carried out on another connection.
 #[test]
-fn it_conforms_through_a_pooler_in_transaction_mode() {
+fn it_conforms_with_encrypted_schemas_through_a_pooler_in_transaction_mode() {
     let Some(cluster) = Cluster::shared() else { return };
     let Some(pooler) = Pooler::of(&cluster) else { return };
-    conforms(&Schemas::new(cluster, pooler.url(), None));
+    conforms(&Schemas { keys: Some(first_key()), ..Schemas::new(cluster, pooler.url(), None) });
 }
 
 /// Each defect, with an item that must notice it.
