@@ -112,9 +112,10 @@ impl DatabaseUrl {
     /// Returns `true` if reading the database requires keys.
     #[cfg(feature = "postgres")]
     pub(crate) fn is_encrypted(&self) -> bool {
-        let opened =
-            superstep_checkpoint::PostgresSaver::options().busy_limit(PATIENCE).open_reader(&self.url);
-        matches!(opened, Err(StoreError::Keys { problem: KeyProblem::NoKeys { .. }, .. }))
+        matches!(
+            self.options().open_reader(&self.url),
+            Err(StoreError::Keys { problem: KeyProblem::NoKeys { .. }, .. })
+        )
     }
 
     #[cfg(not(feature = "postgres"))]

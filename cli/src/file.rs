@@ -150,15 +150,21 @@ impl FileArgument {
         environment_counts: impl FnOnce(&DatabaseUrl) -> bool,
     ) -> Result<Option<DatabaseUrl>, Failure> {
         let Some(url) = self.database() else { return Ok(None) };
+        let keys = self.keys(|| environment_counts(url))?;
+        Ok(Some(match keys {
+            Some(keys) => url.clone().keyed(keys),
+            None => url.clone(),
+        }))
+    }
+
+    /// Returns the keys of the option; else those of the environment, if they count.
+    #[cfg(feature = "encryption")]
+    fn keys(&self, environment_counts: impl FnOnce() -> bool) -> Result<Option<KeyRing>, Failure> {
         let named = match &self.key_file {
             Some(path) => Some(path.clone().into_os_string()),
-            None => std::env::var_os(KEY_FILE).filter(|_| environment_counts(url)),
+            None => std::env::var_os(KEY_FILE).filter(|_| environment_counts()),
         };
-        let url = url.clone();
-        Ok(Some(match named {
-            Some(named) => url.keyed(read(&named)?),
-            None => url,
-        }))
+        named.as_ref().map(read).transpose()
     }
 
     /// Returns the address, if this is a database. Fails if keys from the environment are needed.
@@ -186,15 +192,11 @@ impl FileArgument {
     /// environment.
     #[cfg(feature = "encryption")]
     fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
-        let file = self.own_file();
-        let named = match (&self.key_file, file.is_some()) {
-            (Some(path), _) => Some(path.clone().into_os_string()),
-            (None, true) => None,
-            (None, false) => std::env::var_os(KEY_FILE).filter(|_| environment_counts()),
-        };
-        let file = file.unwrap_or_else(|| CheckpointFile::at(&self.file.path));
-        Ok(match named {
-            Some(named) => file.keys(read(&named)?),
+        let own = self.own_file();
+        let keys = self.keys(|| own.is_none() && environment_counts())?;
+        let file = own.unwrap_or_else(|| CheckpointFile::at(&self.file.path));
+        Ok(match keys {
+            Some(keys) => file.keys(keys),
             None => file,
         })
     }

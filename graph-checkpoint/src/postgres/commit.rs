@@ -54,8 +54,9 @@ impl Session {
             None => None,
         };
         for _ in 0..MOST_CALLS {
-            let recorded = self.recorded(commit).await?;
+            // First, because the number is that of what is stored.
             let unstored = self.unstored(&commit.thread, commit.expected).await?;
+            let recorded = self.recorded(commit).await?;
             let call = commit_call(commit, self, recorded, [carry.as_ref(), next.as_ref()], &unstored)?;
             let row = self.send(commit, &call).await?;
             let answer = |error: tokio_postgres::Error| PostgresError::Answer(error.to_string());

@@ -249,8 +249,9 @@ impl Importing<'_> {
             self.on(call.argument(ask.answered_by == AnsweredBy::Deadline, Type::BOOL)).await?;
         }
         for effect in &work.effects {
-            let call = on(INSERT_EFFECT).argument(self.texts.slot(&effect.id)?, Type::BYTEA);
-            let call = call.text(self.texts.started(effect)?);
+            let slot = self.texts.slot(&effect.id)?;
+            let started = self.texts.started(effect, &slot)?;
+            let call = on(INSERT_EFFECT).argument(slot, Type::BYTEA).text(started);
             let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
             let call = call.bytes(Some(effect.token.as_bytes()));
             let outcome =

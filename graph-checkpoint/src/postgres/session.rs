@@ -69,10 +69,7 @@ impl Session {
         loop {
             let added = async {
                 let connection = database.connection().await?;
-                match encryption.has_current(database, &connection).await? {
-                    true => Ok(()),
-                    false => encryption.add_current(database, &connection).await,
-                }
+                encryption.add_current(database, &connection).await
             };
             match added.await {
                 Err(fault) => attempts.after(fault, Repeat::Always).await.map_err(Fault::plain)?,

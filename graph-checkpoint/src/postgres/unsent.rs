@@ -81,22 +81,23 @@ impl Holder {
         if unsent.base != onto.base {
             *unsent = new();
         }
-        let mut stored = Stored::of(texts, result)?;
-        match unsent.results.iter_mut().find(|held| held.result.task == result.task) {
-            None => unsent.results.push(stored),
+        let counts = match unsent.results.iter_mut().find(|held| held.result.task == result.task) {
+            None => {
+                unsent.results.push(Stored::of(texts, result)?);
+                result.clone()
+            }
             Some(held) if held.result.targets.is_some() || result.targets.is_none() => {
                 return Ok((held.result.clone(), false));
             }
             Some(held) => {
                 let (targets, handled) = (result.targets.clone(), result.handled.clone());
-                stored = Stored::of(texts, &TaskResult { targets, handled, ..held.result.clone() })?;
-                stored.without = Some(held.text.clone());
-                stored.completes = true;
-                *held = stored.clone();
-                return Ok((stored.result, !std::mem::replace(&mut unsent.is_sending, true)));
+                let completed = TaskResult { targets, handled, ..held.result.clone() };
+                let without = Some(held.text.clone());
+                *held = Stored { without, completes: true, ..Stored::of(texts, &completed)? };
+                completed
             }
-        }
-        Ok((result.clone(), !std::mem::replace(&mut unsent.is_sending, true)))
+        };
+        Ok((counts, !std::mem::replace(&mut unsent.is_sending, true)))
     }
 
     /// Returns the results of a thread that are not stored, with their checkpoint. Without any, nothing is sent any longer.
@@ -188,18 +189,15 @@ impl Session {
         thread: &ThreadId,
         base: Option<CheckpointId>,
     ) -> Result<(Vec<TaskId>, Vec<String>), StoreError> {
-        let Some(holder) = self.holder() else { return Ok(Default::default()) };
-        match holder.unstored(thread) {
-            Some((on, results)) if Some(on) == base => {
-                // What is stored of these has another number.
-                if self.texts().encryption.is_some() || results.iter().any(|result| result.completes) {
-                    self.flush(thread).await?;
-                    return Ok(Default::default());
-                }
-                let results = results.into_iter().map(|stored| (stored.result.task, stored.number));
-                Ok(results.unzip())
-            }
-            _ => Ok(Default::default()),
+        let unstored = self.holder().and_then(|holder| holder.unstored(thread));
+        let Some((_, results)) = unstored.filter(|(on, _)| Some(*on) == base) else {
+            return Ok(Default::default());
+        };
+        // What is stored of these has another number.
+        if self.texts().encryption.is_some() || results.iter().any(|result| result.completes) {
+            self.flush(thread).await?;
+            return Ok(Default::default());
         }
+        Ok(results.into_iter().map(|stored| (stored.result.task, stored.number)).unzip())
     }
 }

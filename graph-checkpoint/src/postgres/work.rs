@@ -84,8 +84,9 @@ impl<'c> Onto<'c> {
         effect: &'c EffectRecord,
         request: Option<Uuid>,
     ) -> Result<Call<'c>, StoreError> {
-        let call = self.call("begin_effect").argument(self.texts.slot(&effect.id)?, Type::BYTEA);
-        let call = call.text(self.texts.started(effect)?);
+        let slot = self.texts.slot(&effect.id)?;
+        let started = self.texts.started(effect, &slot)?;
+        let call = self.call("begin_effect").argument(slot, Type::BYTEA).text(started);
         let call = call.int(i64::from(effect.attempt)).int(i64::from(effect.starts));
         let call = call.bytes(Some(effect.token.as_bytes()));
         let outcome =
@@ -139,10 +140,10 @@ impl Texts {
         self.store(&stored::pending(failure.task), &encode_failure(failure)?)
     }
 
-    /// Returns the stored form of an effect that was started.
-    pub(crate) fn started(&self, effect: &EffectRecord) -> Result<String, StoreError> {
+    /// Returns the stored form of an effect that was started, with its [slot](Self::slot).
+    pub(crate) fn started(&self, effect: &EffectRecord, slot: &[u8]) -> Result<String, StoreError> {
         let (attempt, starts) = (i64::from(effect.attempt), i64::from(effect.starts));
-        let cell = stored::effect(attempt, starts, effect.token.as_bytes(), &self.slot(&effect.id)?);
+        let cell = stored::effect(attempt, starts, effect.token.as_bytes(), slot);
         self.store(&cell, &encode(&effect.id)?)
     }
 

@@ -215,7 +215,7 @@ async fn a_cancelled_run_ends_in_restate_and_its_thread_continues() {
         std::fs::remove_file(folder.path().join("waiting")).ok();
         let stream = format!("http://{}/threads/{thread}/runs/stream", serving.address);
         let told = post_until(&stream, &input, r#""count":1"#).await;
-        told.expect("the first superstep is told while the second one runs");
+        told.expect("the first superstep arrives while the second one runs");
         until(|| lines(folder.path(), "waiting") == ["2"]).await;
         let runs = serving.get(&format!("/threads/{thread}/runs")).await;
         let run = format!("/threads/{thread}/runs/{}", runs[0]["run_id"].as_str().expect("an id"));

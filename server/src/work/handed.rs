@@ -143,7 +143,7 @@ impl Driven<'_> {
                 Err(Failed::new("ServiceNotRegistered", message))
             }
             Answer::Cancelled if self.control.stopped().is_some() => Ok(None),
-            // Somebody has cancelled it in Restate.
+            // It was cancelled in Restate.
             Answer::Cancelled => {
                 let thread = resting(&self.thread).await?;
                 Ok(Some(Ending::Ended { status: RunStatus::Interrupted, thread, error: None }))

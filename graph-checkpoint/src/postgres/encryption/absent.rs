@@ -36,10 +36,6 @@ impl Encryption {
         match *self {}
     }
 
-    pub(crate) async fn has_current(&self, _: &Database, _: &Client) -> Result<bool, Fault> {
-        match *self {}
-    }
-
     pub(crate) fn encrypt(&self, _: &Cell, _: &str) -> Result<String, StoreError> {
         match *self {}
     }

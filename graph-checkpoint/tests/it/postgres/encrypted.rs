@@ -2,11 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep_checkpoint::maintenance::Form;
 use superstep_checkpoint::portable::export;
 use superstep_checkpoint::{CheckpointReader, Key, KeyRing, PostgresOptions, PostgresReader, PostgresSaver};
-use superstep_core::checkpoint::{At, Checkpointer, KeyProblem, StoreError};
+use superstep_core::checkpoint::{
+    Acquired, At, Checkpointer, CheckpointerExt, Claim, Commit, Committed, KeyProblem, Recorded, StoreError,
+};
 use superstep_core::records::{Order, ThreadQuery};
 use superstep_core::store::{Namespace, Put, StoreBackend};
 
@@ -224,6 +227,27 @@ fn a_schema_is_encrypted_gets_another_key_and_is_decrypted() {
 async fn head_of(saver: &PostgresSaver, name: &str) -> superstep_core::id::CheckpointId {
     let saver: Saver = Arc::new(saver.clone());
     head(&saver, name).await.checkpoint.id
+}
+
+/// The numbers of results are random, so a commit reads them after the results that were not yet sent are stored.
+#[test]
+fn a_commit_of_the_holder_of_a_lease_knows_its_own_results() {
+    let Some(cluster) = Cluster::shared() else { return };
+    run(async {
+        let saver = options("leased").encrypt(first_key()).open(cluster.url("superstep")).await.unwrap();
+        let saver = registered(Arc::new(saver)).await;
+        let first = advance(&saver, "t", None, [set(0, "[]")]).await;
+        let claim = Claim { thread: thread("t"), holder: "it".into(), ttl: Duration::from_secs(60) };
+        let Acquired::Now(lease) = saver.acquire(claim).await.unwrap() else { panic!("it is free") };
+        let holder = saver.fenced(&lease).unwrap();
+        let results = [result(1, "1"), result(2, "2")];
+        for result in &results {
+            holder.record_result(&thread("t"), first.id, result.clone()).await.unwrap();
+        }
+        let recorded = Some(Recorded::of(&results, &[]));
+        let commit = Commit { recorded, ..commit_of("t", &step(Some(&first), [set(0, "[1]")])) };
+        assert!(matches!(holder.commit(commit).await.unwrap(), Committed::New));
+    });
 }
 
 #[test]
