@@ -22,6 +22,10 @@ use crate::maintenance::Retention;
 use crate::read_only::ReadOnlySaver;
 use crate::retention::Policy;
 
+/// The time after which a connection is given up if the other side does not even acknowledge packets. A statement may take
+/// longer.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// Options for opening a [`PostgresSaver`], made by [`options`](PostgresSaver::options).
 #[derive(Clone)]
 pub struct PostgresOptions {
@@ -201,7 +205,25 @@ impl PostgresOptions {
         if config.get_application_name().is_none() {
             config.application_name("superstep");
         }
+        notice_silence(&mut config);
         Ok((config, self))
+    }
+}
+
+/// Has a connection end soon after the other side or the network has gone without a word, unless the address says otherwise.
+/// Otherwise a request would wait for its answer for a quarter of an hour or longer.
+fn notice_silence(config: &mut Config) {
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(SILENCE);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENCE);
+    }
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(SILENCE / 2);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(SILENCE / 5);
     }
 }
 
@@ -211,5 +233,28 @@ impl fmt::Debug for PostgresOptions {
         shown.field("schema", &self.schema).field("connections", &self.connections);
         shown.field("busy_limit", &self.busy_limit).field("retention", &self.retention);
         shown.field("has_keys", &self.keys.is_some()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_connection_is_given_up_unless_the_address_says_otherwise() {
+        let of = |address: &str| {
+            let (config, _) = PostgresOptions::new().at(address).expect("an address");
+            let after = [config.get_connect_timeout().copied(), config.get_tcp_user_timeout().copied()];
+            (after, config.get_keepalives_idle(), config.get_keepalives_interval())
+        };
+        let (after, idle, interval) = of("postgres://u@db/d");
+        assert_eq!(after, [Some(SILENCE); 2]);
+        assert!(idle + interval.expect("an interval") < SILENCE);
+
+        let own = "connect_timeout=60&tcp_user_timeout=61&keepalives_idle=62&keepalives_interval=63";
+        let seconds = Duration::from_secs;
+        let (after, idle, interval) = of(&format!("postgres://u@db/d?{own}"));
+        assert_eq!(after, [Some(seconds(60)), Some(seconds(61))]);
+        assert_eq!((idle, interval), (seconds(62), Some(seconds(63))));
     }
 }
