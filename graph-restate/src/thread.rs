@@ -3,6 +3,7 @@
 //! They keep no work of their own in flight: a run is driven by calls of the service [`work`](crate::work), so a
 //! handler that waits for a long superstep is suspended, and cancelling it cancels what it waits for.
 
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -127,10 +128,8 @@ async fn drive_one(
             Reached::End(status) => return Ok(Ok(status)),
             Reached::Barrier => Begin::Resume,
             Reached::Wide(tasks) => {
-                for tasks in tasks.chunks(served.graph.max_concurrency_in_use()) {
-                    if let Err(error) = spread(served, ctx, thread, tasks, options).await? {
-                        return Ok(Err(error));
-                    }
+                if let Err(error) = spread(served, ctx, thread, &tasks, options).await? {
+                    return Ok(Err(error));
                 }
                 Begin::Commit
             }
@@ -138,7 +137,10 @@ async fn drive_one(
     }
 }
 
-/// Runs tasks at the same time, and waits for all of them. Returns the first error.
+/// Runs tasks, at most [`max_concurrency_in_use`](superstep_core::run::AnyGraph::max_concurrency_in_use) at the same time, and
+/// waits for them. Returns the first error, after which no further task begins.
+///
+/// The oldest call is awaited first, whichever ends first: the journal has the order, so a repetition makes the same calls.
 async fn spread(
     served: &Served,
     ctx: &ObjectContext<'_>,
@@ -151,11 +153,15 @@ async fn spread(
         let task = OneTask { thread: thread.clone(), task: *task, configuration };
         ctx.request::<_, ()>(RequestTarget::service(&served.work, "task"), Json(task)).call()
     };
-    // All of them are called before the first is awaited.
-    let calls: Vec<_> = tasks.iter().map(call).collect();
+    let mut left = tasks.iter();
+    let mut calls: VecDeque<_> =
+        left.by_ref().take(served.graph.max_concurrency_in_use()).map(call).collect();
     let mut result = Ok(());
-    for call in calls {
-        result = result.and(ended(served, thread, call).await?);
+    while let Some(oldest) = calls.pop_front() {
+        result = result.and(ended(served, thread, oldest).await?);
+        if result.is_ok() {
+            calls.extend(left.next().map(call));
+        }
     }
     Ok(result)
 }
