@@ -5,6 +5,7 @@
 //! STORE=trips.db         several_machines serve                   # one machine: a file
 //! STORE=postgres://..    several_machines serve                   # several servers, on one database
 //! STORE=postgres://..    several_machines work --register ..      # several processes that Restate calls
+//! STORE=postgres://..    several_machines serve --restate ..      # a server that hands its runs to them
 //! STORE=..               several_machines history THREAD          # the steps of a thread, without ids and times
 //! ```
 //!

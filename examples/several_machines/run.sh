@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the same trips in one process on a file, in two servers on a Postgres database, and in two processes that Restate calls.
+# Runs the same trips in one server on a file, in two servers on a Postgres database, and in two processes that Restate calls for
+# a server.
 # Kills a process with SIGKILL in the middle of its runs each time, and compares the histories with those of undisturbed runs.
 #
 #   examples/several_machines/run.sh [PROGRAM]
@@ -196,7 +197,7 @@ kill_in_the_middle
 join "$left"
 compare postgres 'two servers on a database, one of them killed'
 
-# Several machines: Restate calls two processes behind a load balancer.
+# Several machines: a server hands its runs to Restate, which calls two processes behind a load balancer.
 place restate "$database?schema=restate"
 admin=$(free_port) ingress=$(free_port) fabric=$(free_port)
 # Its telemetry tries the network even when it is off; the proxy takes no connections.
@@ -213,13 +214,10 @@ for port in "${workers[@]}"; do
     start "worker-$port" "$program" work --port "$port" --register "http://127.0.0.1:$admin" --uri "$uri"
     port_of "worker-$port" >/dev/null
 done
-calls=()
-for trip in "${trips[@]}"; do
-    calls+=("$(request "{\"name\":\"$trip\",\"stops\":$stops}" "http://127.0.0.1:$ingress/trips/$trip/run/send" | text_of invocationId)")
-done
+start server "$program" serve --port 0 --restate "http://127.0.0.1:$ingress"
+server=$(port_of server)
+send_to_servers "$server"
 kill_in_the_middle
-for call in "${calls[@]}"; do
-    curl -sS --fail-with-body --max-time 120 "http://127.0.0.1:$ingress/restate/invocation/$call/attach" >/dev/null
-done
-compare restate 'two processes that Restate calls, one of them killed'
+join "$server"
+compare restate 'a server that hands its runs to Restate, which calls two processes, one of them killed'
 printf 'All %d histories are equal.\n' $((${#trips[@]} * 4))
