@@ -78,11 +78,11 @@ graphs count="1000000":
 
 # kill servers under the load of clients, and try the mutants; docs/reliability.md has the latest result
 kills count="10000":
-    SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture
+    SUPERSTEP_KILLS={{ count }} cargo test --release -p superstep-server --test kills -- --nocapture --include-ignored
 
 # kill processes, nodes of Restate and Postgres under the load of clients; .ci/run restate installs the server
 kills-restate count="1000":
-    SUPERSTEP_KILLS={{ count }} cargo test -p superstep-restate kills -- --nocapture
+    SUPERSTEP_KILLS={{ count }} cargo test -p superstep-restate kills -- --nocapture --include-ignored --test-threads 1
 
 # send more random requests to the server's router than the gate
 requests count="1000000":

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use superstep_restate::restate;
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
 
+use crate::balancer::{Balancer, local};
 use crate::cluster::Cluster;
 use crate::graphs::{POSTGRES, count, fan, history, lines, open, paid_once_each, until};
 use crate::here::Here;
@@ -31,7 +30,7 @@ async fn a_process_with_a_database_that_is_killed_repeats_no_effect() {
 }
 
 async fn killed(server: &Server, folder: &Path) {
-    let arguments = |port: u16| format!("--port {port} --register {}", server.admin());
+    let arguments = |port: u16| format!("work --port {port} --register {}", server.admin());
     let mut worker = Worker::start(folder, &arguments(0));
     let address: SocketAddr = worker.address.parse().expect("an address");
 
@@ -61,7 +60,7 @@ async fn an_answer_counts_once() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let arguments = |port: u16| format!("--port {port} --register {}", server.admin());
+    let arguments = |port: u16| format!("work --port {port} --register {}", server.admin());
     let worker = Worker::start(folder, &arguments(0));
     let address: SocketAddr = worker.address.parse().expect("an address");
 
@@ -122,8 +121,9 @@ async fn a_wide_superstep_is_spread_over_processes() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let ports = free_ports(3);
-    let balancer = balance(ports[0], vec![ports[1], ports[2]]).await;
-    let arguments = |port| format!("--port {port} --register {} --uri http://{balancer}", server.admin());
+    let balancer = Balancer::start(local(ports[0]), vec![local(ports[1]), local(ports[2])]).await.address;
+    let arguments =
+        |port| format!("work --port {port} --register {} --uri http://{balancer}", server.admin());
     let _workers = [ports[1], ports[2]].map(|port| Worker::start(folder.path(), &arguments(port)));
 
     let (_, finished) = server.call("fan/a/run", &json!({ "items": 40, "together": 40 })).await;
@@ -140,23 +140,4 @@ async fn a_wide_superstep_is_spread_over_processes() {
         "finished"
     );
     assert_eq!(history(&fans, "a").await, history(&fans, "plain").await);
-}
-
-/// Leads the connections of a port to these ports in turn, as a load balancer does. A port on which nothing listens is
-/// left out.
-pub(crate) async fn balance(port: u16, to: Vec<u16>) -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("it is free");
-    let address = listener.local_addr().expect("it is bound");
-    tokio::spawn(async move {
-        let mut turns = to.clone().into_iter().cycle();
-        while let Ok((mut from, _)) = listener.accept().await {
-            for port in turns.by_ref().take(to.len()) {
-                if let Ok(mut to) = TcpStream::connect(("127.0.0.1", port)).await {
-                    tokio::spawn(async move { copy_bidirectional(&mut from, &mut to).await });
-                    break;
-                }
-            }
-        }
-    });
-    address
 }

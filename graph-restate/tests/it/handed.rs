@@ -252,7 +252,7 @@ async fn awaited(server: &Server, folder: &Path) {
     let counts = count(folder).await;
     let _here = Here::start(server, restate(&[&counts])).await;
     let input = json!({ "to": 300, "pays": true, "waits_at": [3, 100, 200] });
-    let killed = Worker::start(folder, &format!("serve --port 0 --restate {}", server.ingress()));
+    let killed = Worker::start(folder, &format!("serve-count --port 0 --restate {}", server.ingress()));
     let serving = Serving::of(&killed);
     let thread = serving.thread().await;
     let run = serving.begin(&thread, json!({ "assistant_id": "count", "input": input })).await;
@@ -280,6 +280,29 @@ async fn awaited(server: &Server, folder: &Path) {
     let plain = counts.erased().thread("plain");
     assert_eq!(plain.run(input).await.expect("it runs").status.name(), "finished");
     assert_eq!(history(&counts, &thread).await, history(&counts, "plain").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_run_of_a_server_that_is_gone_is_cancelled_by_another_one() {
+    let Some(server) = Server::start().await else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let counts = count(folder).await;
+    let _here = Here::start(&server, restate(&[&counts])).await;
+    let input = json!({ "to": 4, "pays": true, "waits_at": [2] });
+    let killed = Worker::start(folder, &format!("serve-count --port 0 --restate {}", server.ingress()));
+    let serving = Serving::of(&killed);
+    let thread = serving.thread().await;
+    let run = serving.begin(&thread, json!({ "assistant_id": "count", "input": input })).await;
+    reached(folder, 2).await;
+    killed.kill();
+
+    let other = Serving::start(&counts, Some(server.ingress())).await;
+    other.post(&format!("{run}/cancel?wait=true"), json!({})).await;
+    assert_eq!(other.status(&run).await, "interrupted");
+    let all = "SELECT id FROM sys_invocation WHERE status <> 'completed'";
+    assert_eq!(server.rows(all).await, Vec::<Value>::new());
+    assert_eq!(lines(folder, "paid"), ["1", "2"]);
 }
 
 /// Waits until a run waits at this number.

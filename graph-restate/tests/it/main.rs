@@ -3,6 +3,7 @@
 // The derive macros name the facade.
 extern crate superstep_core as superstep;
 
+mod balancer;
 mod client;
 /// A server of Postgres.
 #[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
@@ -16,7 +17,9 @@ mod graphs;
 mod handed;
 mod here;
 mod kills;
+mod network;
 mod page;
+mod partitions;
 mod runs;
 mod server;
 mod texts;

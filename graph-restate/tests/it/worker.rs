@@ -16,7 +16,8 @@ pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// Set for a process of this kind: the folder of its graphs.
 const FOLDER: &str = "SUPERSTEP_RESTATE_WORKER";
-/// Set for a process of this kind: the arguments of its endpoint, or those of its server after the word `serve`.
+/// Set for a process of this kind: `work`, with the arguments of an endpoint of all graphs, or `serve-` and a graph, with those
+/// of a server of this graph.
 const ARGUMENTS: &str = "SUPERSTEP_RESTATE_ARGUMENTS";
 
 /// The program; does nothing in the test itself.
@@ -26,13 +27,19 @@ async fn the_worker() {
     let arguments = std::env::var(ARGUMENTS).expect("it has arguments");
     let (count, fan, review) = (count(&folder).await, fan(&folder).await, review(&folder).await);
     let pays = pays(&folder).await;
-    match arguments.strip_prefix("serve ") {
-        None => {
+    let (command, options) = arguments.split_once(' ').expect("a word and options");
+    let options = options.split(' ').map(str::to_owned);
+    let graph: &dyn ToAnyGraph = match command {
+        "work" => {
             let graphs: [&dyn ToAnyGraph; 4] = [&count, &fan, &pays, &review];
-            restate(&graphs).run(arguments.split(' ').map(str::to_owned)).await
+            restate(&graphs).run(options).await;
+            return;
         }
-        Some(arguments) => serve(&[&count]).lease(LEASE).run(arguments.split(' ').map(str::to_owned)).await,
+        "serve-count" => &count,
+        "serve-pays" => &pays,
+        _ => panic!("no such command: {command}"),
     };
+    serve(&[graph]).lease(LEASE).run(options).await;
 }
 
 /// A running process. It is killed when it is dropped.
@@ -45,7 +52,23 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts a process, and waits until it has registered its endpoint, or listens.
     pub(crate) fn start(folder: &Path, arguments: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("a test knows its program"))
+        Self::spawn(
+            Command::new(std::env::current_exe().expect("a test knows its program")),
+            folder,
+            arguments,
+        )
+    }
+
+    /// Starts a process in a network namespace.
+    pub(crate) fn start_in(namespace: &str, folder: &Path, arguments: &str) -> Self {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]);
+        command.arg(std::env::current_exe().expect("a test knows its program"));
+        Self::spawn(command, folder, arguments)
+    }
+
+    fn spawn(mut command: Command, folder: &Path, arguments: &str) -> Self {
+        let mut child = command
             .args(["--exact", "worker::the_worker", "--nocapture"])
             .env(FOLDER, folder)
             .env(ARGUMENTS, arguments)

@@ -46,8 +46,14 @@ pub(crate) struct Totals {
     pub(crate) unanswered: u64,
 }
 
-/// Waits until all runs have ended, and checks them.
-pub(crate) async fn check(world: &World, place: &Place, asked: &[Asked], totals: &mut Totals) -> Checked<()> {
+/// Waits until all runs have ended, and checks them. So many servers were lost meanwhile.
+pub(crate) async fn check(
+    world: &World,
+    place: &Place,
+    asked: &[Asked],
+    lost: u64,
+    totals: &mut Totals,
+) -> Checked<()> {
     let rows = place.open().await.records().expect("the saver has rows");
     let mut threads = BTreeMap::<&str, Vec<&Asked>>::new();
     for one in asked {
@@ -84,7 +90,7 @@ pub(crate) async fn check(world: &World, place: &Place, asked: &[Asked], totals:
     for (thread, asked, runs, state, row) in states {
         let thread = Thread { name: thread, asked, runs, state, row, happened: &happened };
         thread.check(totals)?;
-        totals.given_up += thread.given_up(&*rows).await;
+        thread.check_rows(&*rows, lost, totals).await?;
         thread.check_log(&*rows).await?;
         thread.check_streams(world, totals).await?;
     }
@@ -196,16 +202,20 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// Returns the number of runs that were given up because of lost workers.
-    async fn given_up(&self, rows: &dyn Records) -> u64 {
-        let mut count = 0;
-        for run in self.runs.iter().filter(|run| run["status"] == "error") {
+    /// Checks that no run began again without a reason, and counts those that were given up because of lost workers.
+    async fn check_rows(&self, rows: &dyn Records, lost: u64, totals: &mut Totals) -> Checked<()> {
+        for run in &self.runs {
             let row = rows.run(run["run_id"].as_str().expect("an id")).await.expect("the row");
             let row = row.expect("an ended run");
+            holds!(
+                u64::from(row.attempt) <= 1 + lost,
+                "{lost} servers were lost, attempt {} of {row:?}",
+                row.attempt
+            );
             let error = row.error.and_then(|error| error.decode::<Value>().ok()).unwrap_or_default();
-            count += u64::from(error["error"] == "RunAbandoned");
+            totals.given_up += u64::from(error["error"] == "RunAbandoned");
         }
-        count
+        Ok(())
     }
 
     /// Checks that the log of the thread has one end at most of each run, as its last entry, with the run's status.

@@ -96,25 +96,43 @@ fn nothing_is_lost(kills: u64, place: impl Fn(&Path) -> Place) {
 
 #[test]
 fn a_run_that_is_answered_before_it_is_durable_is_noticed() {
-    notices(Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::AnsweredBeforeDurable) });
+    notices(
+        Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::AnsweredBeforeDurable) },
+        Place::file,
+    );
 }
 
 #[test]
 fn a_run_that_ends_after_its_stream_is_noticed() {
-    notices(Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::EndedAfterStream) });
+    notices(
+        Moments { round: 5, servers: &[1], suspended: 1, mutant: Some(Mutant::EndedAfterStream) },
+        Place::file,
+    );
 }
 
 #[test]
 fn a_missing_fence_is_noticed() {
-    notices(Moments { round: 5, servers: &[2], suspended: 1, mutant: Some(Mutant::WithoutFence) });
+    notices(
+        Moments { round: 5, servers: &[2], suspended: 1, mutant: Some(Mutant::WithoutFence) },
+        Place::file,
+    );
 }
 
-/// Checks that the servers of a mutant are noticed.
-fn notices(moments: Moments) {
-    let (totals, checked) = moments.run(OF_MUTANT, Place::file);
+#[test]
+#[ignore = "it takes a minute; `just kills`"]
+fn a_claim_of_a_run_that_another_server_has_is_noticed() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let defect = ("claimable", "q.status = 'running' AND q.until <= _now", "q.status = 'running'");
+    let moments = Moments { round: 1, servers: &[2], suspended: 1, mutant: None };
+    notices(moments, |folder| Place::with(defect, folder, &cluster));
+}
+
+/// Checks that servers with a defect are noticed.
+fn notices(moments: Moments, place: impl Fn(&Path) -> Place) {
+    let (totals, checked) = moments.run(OF_MUTANT, place);
     let violation = checked.expect_err("the checks notice nothing");
     let violation: String = violation.chars().take(200).collect();
-    println!("{:?}: after {} kills, {violation}", moments.mutant, totals.kills);
+    println!("after {} kills, {violation}", totals.kills);
 }
 
 impl Moments {
@@ -156,6 +174,7 @@ impl Moments {
         for client in 0..CLIENTS {
             clients.spawn(load::client(Arc::clone(&world), format!("{number}-{client}"), dice.split()));
         }
+        let mut lost = kills;
         for _ in 0..kills {
             tokio::time::sleep(Duration::from_millis(50 + dice.below(500))).await;
             let victim = dice.below(servers as u64) as usize;
@@ -166,6 +185,7 @@ impl Moments {
                 running[victim].resume();
                 tokio::time::sleep(Duration::from_millis(dice.below(200))).await;
                 totals.suspended += 1;
+                lost += 1;
             }
             running[victim].kill();
             totals.kills += 1;
@@ -191,7 +211,7 @@ impl Moments {
                 return Err(format!("the streams of these runs do not end: {runs:#?}"));
             }
         }
-        check::check(&world, place, &asked, totals).await?;
+        check::check(&world, place, &asked, lost, totals).await?;
         running.iter_mut().for_each(Started::kill);
         place.verify()
     }

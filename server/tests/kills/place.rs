@@ -8,7 +8,7 @@ use superstep_checkpoint::{PostgresSaver, SqliteSaver, maintenance};
 use superstep_core::checkpoint::Checkpointer;
 
 use crate::check::{Checked, holds};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Defect};
 
 /// A place.
 #[derive(Clone, Debug)]
@@ -27,6 +27,15 @@ impl Place {
     /// Returns a place in a database.
     pub(crate) fn postgres(folder: &Path, cluster: &Cluster) -> Self {
         Self { database: Some(cluster.url("superstep")), ..Self::file(folder) }
+    }
+
+    /// Returns a place in a database, in which a function has a defect.
+    pub(crate) fn with(defect: Defect, folder: &Path, cluster: &Cluster) -> Self {
+        let place = Self::postgres(folder, cluster);
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async { drop(place.open().await) });
+        cluster.replace_in(&format!("\"{}\"", place.schema()), defect);
+        place
     }
 
     pub(crate) async fn open(&self) -> Arc<dyn Checkpointer> {
