@@ -58,8 +58,8 @@ async fn through_restate(restate: &Server, url: &str, thread: &str, kills: bool)
     let uri = format!("http://{balancer}");
     let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, AT_ONCE * PROCESSES);
     let mut workers: Vec<_> = ports.iter().map(|port| start(*port)).collect();
-    // The connections are opened before.
-    restate.call(&format!("fan/{thread}-warm/run"), &json!({ "items": PROCESSES * AT_ONCE })).await;
+    // Connections are opened before, and Postgres has planned the statements on each.
+    restate.call(&format!("fan/{thread}-warm/run"), &json!({ "items": TASKS })).await;
     let before = lines(folder.path(), "worked").len();
     let call = format!("fan/{thread}/run");
     let begun = Instant::now();
