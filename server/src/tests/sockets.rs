@@ -63,8 +63,8 @@ async fn slow_and_silent_clients_are_closed_and_keep_no_other_waiting() {
     const SILENT: usize = 8;
     let (address, _server) = started(server().limits(|limits| {
         // Long enough for the well-behaved client on a machine that is busy.
-        limits.head_time = Duration::from_secs(2);
-        limits.read_time = Duration::from_secs(1);
+        limits.head_time = Duration::from_secs(5);
+        limits.read_time = Duration::from_secs(5);
     }))
     .await;
     let post = |path: &str, body: &str| {
