@@ -8,10 +8,11 @@ use serde_json::{Map, json};
 use superstep::checkpoint::PostgresSaver;
 
 use crate::Place;
+use crate::balancer::Balancer;
 use crate::graphs::{AT_ONCE, Fan, TASK, fan, lines};
-use crate::process::{Process, balance, block_on, free_ports, ms_since};
+use crate::process::{Process, block_on, ms_since};
 use crate::report::{Figure, median, round};
-use crate::server::Server;
+use crate::server::{Server, free_ports};
 
 const ROUNDS: usize = 3;
 const TASKS: u32 = 256;
@@ -54,7 +55,7 @@ pub(crate) fn spread(place: &Place) -> Figure {
 async fn through_restate(restate: &Server, url: &str, thread: &str, kills: bool) -> (f64, usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let ports = free_ports(PROCESSES);
-    let balancer = balance(ports.clone()).await;
+    let balancer = Balancer::of_ports(0, &ports).await.address;
     let uri = format!("http://{balancer}");
     let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, AT_ONCE * PROCESSES);
     let mut workers: Vec<_> = ports.iter().map(|port| start(*port)).collect();

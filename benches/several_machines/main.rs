@@ -9,6 +9,9 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "../../graph-restate/tests/it/balancer.rs"]
+#[expect(dead_code, reason = "the tests use more of it")]
+mod balancer;
 #[path = "../../graph-restate/tests/it/client.rs"]
 #[expect(dead_code, reason = "tests of the endpoint use more of it")]
 mod client;

@@ -1,14 +1,11 @@
-//! The processes: this program, started once more, and a load balancer before them.
+//! The processes: this program, started once more.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use superstep::checkpoint::PostgresSaver;
-use tokio::io::copy_bidirectional;
-use tokio::net::TcpStream;
 
 use crate::graphs::{AT_ONCE, count, fan, sleeper};
 
@@ -99,35 +96,6 @@ pub(crate) fn run(arguments: &[String]) {
             _ => panic!("no such process: {words:?}"),
         }
     });
-}
-
-/// Leads the connections of a port to processes in turn, and past those that do not listen. Returns its address.
-pub(crate) async fn balance(to: Vec<u16>) -> SocketAddr {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    tokio::spawn(async move {
-        for turn in 0.. {
-            let Ok((mut from, _)) = listener.accept().await else { continue };
-            let mut ports = to.clone();
-            ports.rotate_left(turn % to.len());
-            tokio::spawn(async move {
-                for port in ports {
-                    if let Ok(mut to) = TcpStream::connect(("127.0.0.1", port)).await {
-                        let _ = (from.set_nodelay(true), to.set_nodelay(true));
-                        return drop(copy_bidirectional(&mut from, &mut to).await);
-                    }
-                }
-            });
-        }
-    });
-    address
-}
-
-/// Returns ports on which nothing listens.
-pub(crate) fn free_ports(count: usize) -> Vec<u16> {
-    // All are open at once, so they differ.
-    let free: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    free.iter().map(|port| port.local_addr().expect("it is bound").port()).collect()
 }
 
 /// Runs a future on a runtime with two threads.

@@ -6,9 +6,11 @@ use serde_json::{Map, json};
 use superstep::checkpoint::PostgresSaver;
 
 use crate::Place;
+use crate::balancer::Balancer;
 use crate::graphs::{Count, count, lines};
-use crate::process::{Process, balance, block_on, free_ports, ms_since};
+use crate::process::{Process, block_on, ms_since};
 use crate::report::{Figure, median, round};
+use crate::server::free_ports;
 
 const ROUNDS: usize = 30;
 const KILLS: usize = 5;
@@ -73,7 +75,8 @@ pub(crate) fn resumed(place: &Place) -> Figure {
         for number in 0..KILLS {
             let folder = tempfile::tempdir().expect("a folder");
             let ports = free_ports(2);
-            let uri = format!("http://{}", balance(ports.clone()).await);
+            let balancer = Balancer::of_ports(0, &ports).await;
+            let uri = format!("http://{}", balancer.address);
             let start = |port| Process::worker(&url, folder.path(), port, &restate.admin(), &uri, 64);
             // The second process begins when the first one has the run.
             let first = start(ports[0]);

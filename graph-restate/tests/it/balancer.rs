@@ -22,6 +22,11 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
+    /// Starts one for ports of this machine.
+    pub(crate) async fn of_ports(port: u16, to: &[u16]) -> Self {
+        Self::start(local(port), to.iter().copied().map(local).collect()).await
+    }
+
     pub(crate) async fn start(address: SocketAddr, to: Vec<SocketAddr>) -> Self {
         let listener = TcpListener::bind(address).await.expect("it is free");
         let address = listener.local_addr().expect("it is bound");
@@ -36,6 +41,7 @@ impl Balancer {
                         let Ok(Ok(mut to)) = timeout(CONNECTS, TcpStream::connect(address)).await else {
                             continue;
                         };
+                        let _ = (from.set_nodelay(true), to.set_nodelay(true));
                         tokio::select! {
                             _ = copy_bidirectional(&mut from, &mut to) => {}
                             () = lost.notified() => {

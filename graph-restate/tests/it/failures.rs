@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use superstep_restate::restate;
 
-use crate::balancer::{Balancer, local};
+use crate::balancer::Balancer;
 use crate::cluster::Cluster;
 use crate::graphs::{POSTGRES, count, fan, history, lines, open, paid_once_each, until};
 use crate::here::Here;
@@ -121,7 +121,7 @@ async fn a_wide_superstep_is_spread_over_processes() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let ports = free_ports(3);
-    let balancer = Balancer::start(local(ports[0]), vec![local(ports[1]), local(ports[2])]).await.address;
+    let balancer = Balancer::of_ports(ports[0], &ports[1..]).await.address;
     let arguments =
         |port| format!("work --port {port} --register {} --uri http://{balancer}", server.admin());
     let _workers = [ports[1], ports[2]].map(|port| Worker::start(folder.path(), &arguments(port)));

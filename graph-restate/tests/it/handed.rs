@@ -223,8 +223,7 @@ async fn a_cancelled_run_ends_in_restate_and_its_thread_continues() {
         let over = serving.get(&run).await;
         assert!(action == "rollback" || over["status"] == "interrupted", "{over}");
         assert_eq!(serving.get(&format!("/threads/{thread}/state")).await["next"], next, "{action}");
-        let all = "SELECT id FROM sys_invocation WHERE status <> 'completed'";
-        assert_eq!(server.rows(all).await, Vec::<Value>::new());
+        is_idle(&server).await;
     }
     open(folder.path(), 2);
     let finished = serving.wait(&thread, json!({ "assistant_id": "count" })).await;
@@ -252,12 +251,7 @@ async fn awaited(server: &Server, folder: &Path) {
     let counts = count(folder).await;
     let _here = Here::start(server, restate(&[&counts])).await;
     let input = json!({ "to": 300, "pays": true, "waits_at": [3, 100, 200] });
-    let killed = Worker::start(folder, &format!("serve-count --port 0 --restate {}", server.ingress()));
-    let serving = Serving::of(&killed);
-    let thread = serving.thread().await;
-    let run = serving.begin(&thread, json!({ "assistant_id": "count", "input": input })).await;
-    reached(folder, 3).await;
-    killed.kill();
+    let (thread, run) = abandoned(server, folder, &input, 3).await;
     open(folder, 3);
 
     // One that is stopped gives the run back.
@@ -290,19 +284,30 @@ async fn the_run_of_a_server_that_is_gone_is_cancelled_by_another_one() {
     let counts = count(folder).await;
     let _here = Here::start(&server, restate(&[&counts])).await;
     let input = json!({ "to": 4, "pays": true, "waits_at": [2] });
-    let killed = Worker::start(folder, &format!("serve-count --port 0 --restate {}", server.ingress()));
-    let serving = Serving::of(&killed);
-    let thread = serving.thread().await;
-    let run = serving.begin(&thread, json!({ "assistant_id": "count", "input": input })).await;
-    reached(folder, 2).await;
-    killed.kill();
+    let (_, run) = abandoned(&server, folder, &input, 2).await;
 
     let other = Serving::start(&counts, Some(server.ingress())).await;
     other.post(&format!("{run}/cancel?wait=true"), json!({})).await;
     assert_eq!(other.status(&run).await, "interrupted");
+    is_idle(&server).await;
+    assert_eq!(lines(folder, "paid"), ["1", "2"]);
+}
+
+/// Begins a run at a server that is killed while the run waits at this number. Returns its thread and its path.
+async fn abandoned(server: &Server, folder: &Path, input: &Value, waits_at: u32) -> (String, String) {
+    let killed = Worker::start(folder, &format!("serve-count --port 0 --restate {}", server.ingress()));
+    let serving = Serving::of(&killed);
+    let thread = serving.thread().await;
+    let run = serving.begin(&thread, json!({ "assistant_id": "count", "input": input })).await;
+    reached(folder, waits_at).await;
+    killed.kill();
+    (thread, run)
+}
+
+/// Checks that Restate runs nothing.
+async fn is_idle(server: &Server) {
     let all = "SELECT id FROM sys_invocation WHERE status <> 'completed'";
     assert_eq!(server.rows(all).await, Vec::<Value>::new());
-    assert_eq!(lines(folder, "paid"), ["1", "2"]);
 }
 
 /// Waits until a run waits at this number.

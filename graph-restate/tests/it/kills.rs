@@ -16,7 +16,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::balancer::{Balancer, local};
+use crate::balancer::Balancer;
+use crate::checked::{Checked, holds};
 use crate::client::post_once;
 use crate::cluster::Cluster;
 use crate::dice::{Dice, number};
@@ -32,22 +33,13 @@ const PER_POSTGRES: u64 = 10;
 const PER_NODE: u64 = 17;
 
 /// The number of clients, each of which runs one thread after the other.
-pub(crate) const CLIENTS: usize = 64;
+const CLIENTS: usize = 64;
 
 /// The number of payments of a run.
 pub(crate) const PAYMENTS: usize = 12;
 
 /// The time in which the last runs must end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
-
-/// Returns a violation with this text unless a condition holds.
-macro_rules! holds {
-    ($condition:expr, $($text:tt)+) => {
-        if !$condition {
-            return Err(format!($($text)+));
-        }
-    };
-}
+const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_run_ends_once_although_everything_is_killed() {
@@ -86,14 +78,14 @@ async fn notices(breaks: impl FnOnce(&Cluster)) {
 }
 
 /// Kills so many processes under load, and checks all runs; `None` without the servers.
-async fn disturbed(kills: u64, breaks: impl FnOnce(&Cluster)) -> Option<Result<(), String>> {
+async fn disturbed(kills: u64, breaks: impl FnOnce(&Cluster)) -> Option<Checked<()>> {
     let nodes = Server::cluster().await?;
     let cluster = Cluster::own()?;
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     std::fs::write(folder.join(POSTGRES), cluster.url("superstep")).expect("a file");
     let ports = free_ports(5);
-    let balancer = Balancer::start(local(ports[0]), ports[1..].iter().copied().map(local).collect()).await;
+    let balancer = Balancer::of_ports(ports[0], &ports[1..]).await;
     let own = |worker: usize| format!("work --port {}", ports[worker + 1]);
     let registering = format!("{} --register {} --uri http://{}", own(0), nodes[0].admin(), balancer.address);
     let mut workers: Vec<Worker> = (1..4).map(|worker| Worker::start(folder, &own(worker))).collect();
@@ -145,7 +137,7 @@ pub(crate) async fn pay(
     client: usize,
     ingresses: Vec<String>,
     ends: Arc<AtomicBool>,
-) -> Result<Vec<String>, String> {
+) -> Checked<Vec<String>> {
     let mut threads = Vec::new();
     while !ends.load(Ordering::Relaxed) {
         let name = format!("{client}-{}", threads.len());
@@ -177,11 +169,12 @@ pub(crate) async fn pay(
 /// that does not know that it was superseded.
 pub(crate) async fn check(
     folder: &Path,
-    clients: JoinSet<Result<Vec<String>, String>>,
+    clients: JoinSet<Checked<Vec<String>>>,
     disturbances: usize,
-) -> Result<(), String> {
+) -> Checked<()> {
+    let most = disturbances * clients.len();
     let Ok(all) = timeout(PATIENCE, clients.join_all()).await else { return Err("runs do not end".into()) };
-    let threads = all.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+    let threads = all.into_iter().collect::<Checked<Vec<_>>>()?.concat();
     let graph = pays(folder).await;
     let plain = graph.erased().thread("plain");
     let ended = plain.run(json!({ "name": "plain", "to": PAYMENTS })).await.expect("it runs");
@@ -201,7 +194,7 @@ pub(crate) async fn check(
         }
         holds!(keys.len() == PAYMENTS, "{thread}: {keys:?}");
     }
-    holds!(late <= disturbances * CLIENTS, "{late} recorded payments were repeated");
+    holds!(late <= most, "{late} recorded payments were repeated");
     println!("{} runs, {late} late payments", threads.len());
     Ok(())
 }

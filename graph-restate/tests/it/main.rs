@@ -4,6 +4,8 @@
 extern crate superstep_core as superstep;
 
 mod balancer;
+#[path = "../../../server/tests/kills/checked.rs"]
+mod checked;
 mod client;
 /// A server of Postgres.
 #[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]

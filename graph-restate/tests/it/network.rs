@@ -14,7 +14,7 @@ pub(crate) struct Network {
 }
 
 /// The cut connection of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Cut {
     /// To everything.
     All,

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::balancer::{Balancer, local};
+use crate::checked::Checked;
 use crate::client::{get, post};
 use crate::cluster::{Cluster, Settings};
 use crate::dice::{Dice, number};
@@ -61,8 +62,16 @@ impl World {
         (0..MACHINES).map(spawn).collect()
     }
 
-    /// Cuts machines off, one after the other, for longer and longer.
-    async fn disturb(&self) -> usize {
+    /// Cuts machines off under the load of clients, one after the other, for longer and longer, and checks all runs.
+    async fn disturb<C: Future<Output = Checked<Vec<String>>> + Send + 'static>(
+        &self,
+        folder: &Path,
+        client: impl Fn(usize, Arc<AtomicBool>) -> C,
+    ) {
+        let (ends, mut clients) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
+        for number in 0..CLIENTS {
+            clients.spawn(client(number, Arc::clone(&ends)));
+        }
         let mut dice = Dice::new();
         let partitions = number("SUPERSTEP_PARTITIONS").unwrap_or(PARTITIONS);
         for partition in 0..partitions {
@@ -73,7 +82,8 @@ impl World {
             sleep(Duration::from_millis(200 + dice.below(1000 * partition + 1))).await;
             self.network.mend(machine, cut);
         }
-        partitions as usize
+        ends.store(true, Ordering::Relaxed);
+        check(folder, clients, partitions as usize).await.unwrap_or_else(|violation| panic!("{violation}"));
     }
 }
 
@@ -92,13 +102,7 @@ async fn runs_on_restate_end_once_although_machines_are_cut_off() {
     let _near = Worker::start(folder, &registering);
     let _workers = world.spawn(folder, "work");
 
-    let (ends, mut clients) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
-    for client in 0..CLIENTS {
-        clients.spawn(pay(client, vec![server.ingress()], Arc::clone(&ends)));
-    }
-    let disturbances = world.disturb().await;
-    ends.store(true, Ordering::Relaxed);
-    check(folder, clients, disturbances).await.unwrap_or_else(|violation| panic!("{violation}"));
+    world.disturb(folder, |client, ends| pay(client, vec![server.ingress()], ends)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,18 +114,15 @@ async fn runs_of_servers_end_once_although_machines_are_cut_off() {
     let far = world.spawn(folder, "serve-pays");
     let addresses = far.iter().chain([&near]).map(|worker| worker.address.clone()).collect::<Vec<_>>();
 
-    let (ends, mut clients) = (Arc::new(AtomicBool::new(false)), JoinSet::new());
-    for client in 0..CLIENTS {
+    let client = |client: usize, ends| {
         let begins_at = addresses[client % addresses.len()].clone();
-        clients.spawn(pay_at(begins_at, near.address.clone(), Arc::clone(&ends)));
-    }
-    let disturbances = world.disturb().await;
-    ends.store(true, Ordering::Relaxed);
-    check(folder, clients, disturbances).await.unwrap_or_else(|violation| panic!("{violation}"));
+        pay_at(begins_at, near.address.clone(), ends)
+    };
+    world.disturb(folder, client).await;
 }
 
 /// Begins runs at one server until the end, waits for them at another one, and returns the names of their threads.
-async fn pay_at(begins_at: String, near: String, ends: Arc<AtomicBool>) -> Result<Vec<String>, String> {
+async fn pay_at(begins_at: String, near: String, ends: Arc<AtomicBool>) -> Checked<Vec<String>> {
     let text = |error| format!("{error}");
     let mut threads = Vec::new();
     while !ends.load(Ordering::Relaxed) {

@@ -42,6 +42,10 @@ async fn the_worker() {
     serve(&[graph]).lease(LEASE).run(options).await;
 }
 
+fn program() -> PathBuf {
+    std::env::current_exe().expect("a test knows its program")
+}
+
 /// A running process. It is killed when it is dropped.
 pub(crate) struct Worker {
     child: Child,
@@ -52,18 +56,13 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts a process, and waits until it has registered its endpoint, or listens.
     pub(crate) fn start(folder: &Path, arguments: &str) -> Self {
-        Self::spawn(
-            Command::new(std::env::current_exe().expect("a test knows its program")),
-            folder,
-            arguments,
-        )
+        Self::spawn(Command::new(program()), folder, arguments)
     }
 
     /// Starts a process in a network namespace.
     pub(crate) fn start_in(namespace: &str, folder: &Path, arguments: &str) -> Self {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace]);
-        command.arg(std::env::current_exe().expect("a test knows its program"));
+        command.args(["netns", "exec", namespace]).arg(program());
         Self::spawn(command, folder, arguments)
     }
 

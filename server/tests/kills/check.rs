@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use superstep_core::records::{Records, RunRow};
 
+use crate::checked::{Checked, holds};
 use crate::dice::Dice;
 use crate::http::Event;
 use crate::load::{Asked, World};
@@ -13,19 +14,6 @@ use crate::place::Place;
 
 /// The time in which the runs end that no client follows.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A result, or the text of a violation of what the server promises.
-pub(crate) type Checked<T> = Result<T, String>;
-
-/// Returns a violation with this text unless a condition holds.
-macro_rules! holds {
-    ($condition:expr, $($text:tt)+) => {
-        if !$condition {
-            return Err(format!($($text)+));
-        }
-    };
-}
-pub(crate) use holds;
 
 /// The number of kills, and of the runs of all rounds by their ends.
 #[derive(Debug, Default)]

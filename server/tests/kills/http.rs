@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::check::Checked;
+use crate::checked::Checked;
 
 /// The time in which something must arrive. Streams have heartbeats.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::check::{Checked, holds};
+use crate::checked::{Checked, holds};
 use crate::dice::Dice;
 use crate::http::{Event, Response, send};
 use crate::server::Started;

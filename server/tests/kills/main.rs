@@ -12,6 +12,7 @@ extern crate superstep_core as superstep;
 
 mod cancelling;
 mod check;
+mod checked;
 #[expect(dead_code, reason = "the tests of the Postgres saver use the rest")]
 #[path = "../../../graph-checkpoint/tests/it/postgres/cluster.rs"]
 mod cluster;
@@ -34,7 +35,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use check::{Checked, Totals};
+use check::Totals;
+use checked::Checked;
 use cluster::Cluster;
 use dice::Dice;
 use load::World;

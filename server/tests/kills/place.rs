@@ -7,7 +7,7 @@ use std::sync::Arc;
 use superstep_checkpoint::{PostgresSaver, SqliteSaver, maintenance};
 use superstep_core::checkpoint::Checkpointer;
 
-use crate::check::{Checked, holds};
+use crate::checked::{Checked, holds};
 use crate::cluster::{Cluster, Defect};
 
 /// A place.
