@@ -210,6 +210,31 @@ async fn a_turn_on_a_thread_waits_as_often_and_reads_no_values() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_tasks_of_a_superstep_read_its_values_once() {
+    let mut g = StateGraph::<Talk>::new("tasks");
+    let nodes = [0, 1, 2].map(|number| g.node(format!("n{number}"), async || said("node")));
+    for node in nodes {
+        g.edge(START, node);
+        g.edge(node, END);
+    }
+    let g = g.compile().expect("sound");
+    let whole = Arc::default();
+    let far = Arc::new(Far::new(&whole));
+    let saver = Arc::clone(&far) as Arc<dyn Checkpointer>;
+    let (one, other) = (g.clone().shared_checkpointer(Arc::clone(&saver)), g.shared_checkpointer(saver));
+    let run = one.thread("t").run(said("in")).interrupt_before(nodes).await.expect("it runs");
+    assert_eq!(run.status.name(), "breakpoint");
+
+    for task in other.thread("t").tasks().await.expect("they are planned") {
+        let run = other.thread("t").run_task(task.id).await.expect("it runs");
+        assert_eq!(run.status.name(), "task_recorded");
+    }
+    assert_eq!(whole.load(Ordering::Relaxed), 2, "the list of tasks, and the first of them");
+    let run = other.thread("t").resume().await.expect("it commits").finished().expect("it finishes");
+    assert_eq!((run.said.len(), whole.load(Ordering::Relaxed)), (4, 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_waits_three_times() {
     let mut g = StateGraph::<Talk>::new("asks");
     let ask = g.node("ask", async |ask: Ask<String, String>| said(&ask.ask("well?".to_owned()).await));

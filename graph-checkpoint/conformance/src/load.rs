@@ -1,6 +1,6 @@
 //! Loads: the checkpoint that is found, and the data with it.
 
-use superstep_core::checkpoint::{At, Carried, CheckpointerExt, Load, StoreError};
+use superstep_core::checkpoint::{AskRecord, At, Carried, CheckpointerExt, Load, Loaded, StoreError};
 
 use super::bench::Bench;
 use super::item::items;
@@ -17,6 +17,7 @@ items! { "load":
     tells_its_place "What is found tells its graph, and a place in the store's order that grows."
     finds_the_work_on_top "Results, failures, questions and effects come with the head, and only with theirs."
     known_is_not_read_again "Of a checkpoint that the caller holds only the work on top of it is read, and no other counts as that one."
+    a_task_finds_its_work "A load for one task has the work of this task."
     finds_work_of_its_thread_only "A subgraph's thread has its own checkpoints and its own work."
 }
 
@@ -140,6 +141,52 @@ async fn known_is_not_read_again(b: &Bench<'_>) -> Verdict {
     let back = b.saver.load(&t, At::Id(first.id), Some(second.id)).await?.loaded();
     equal("another checkpoint than the known one", back.map(|back| back.checkpoint), Some(first.clone()))?;
     equal("no thread", b.saver.load(&thread("u"), At::Head, Some(first.id)).await?, Load::Missing)
+}
+
+async fn a_task_finds_its_work(b: &Bench<'_>) -> Verdict {
+    let (t, one) = (thread("t"), task(1));
+    is!("no thread", b.saver.load_task(&t, one, None).await?, Load::Missing);
+    let head = b.advance("t", None, [set(0, "1")]).await?;
+    let ask = |number| AskRecord { task: task(number), ..ask(number) };
+    let effect = |number: u8| {
+        let mut effect = effect(number.into());
+        effect.id.task = task(number);
+        effect
+    };
+    for number in [1, 2] {
+        b.saver.record_result(&t, head.id, result(number, "1")).await?;
+        b.saver.ask(&t, head.id, vec![ask(number)]).await?;
+        b.saver.begin_effect(&t, head.id, effect(number)).await?;
+    }
+    b.saver.fail(&t, head.id, failure(3, "it")).await?;
+    let whole = b.saver.load_task(&t, one, None).await?;
+    let values = whole.clone().loaded().map(|loaded| (loaded.checkpoint, loaded.values));
+    let expected = b.head("t").await?;
+    equal("its checkpoint and values", values, Some((expected.checkpoint, expected.values)))?;
+    for (load, number) in [(whole, 1), (b.saver.load_task(&t, task(2), Some(head.id)).await?, 2)] {
+        let is_known = matches!(load, Load::Unchanged(_));
+        equal("only the work of a known head is read", is_known, number == 2)?;
+        let work = work_in(load);
+        let results = work.results.into_iter().filter(|of| of.task == task(number));
+        equal("its result", results.collect::<Vec<_>>(), [result(number, "1")])?;
+        let asks = work.asks.into_iter().filter(|of| of.task == task(number));
+        equal("its question", asks.collect::<Vec<_>>(), [ask(number)])?;
+        let effects = work.effects.into_iter().filter(|of| of.id.task == task(number));
+        equal("its effect", effects.collect::<Vec<_>>(), [effect(number)])?;
+    }
+    let work = work_in(b.saver.load_task(&t, task(3), Some(head.id)).await?);
+    equal("its failure", work.failures, [failure(3, "it")])
+}
+
+fn work_in(load: Load) -> Carried {
+    match load {
+        Load::Missing => Carried::default(),
+        Load::Unchanged(work) => work,
+        Load::Whole(loaded) => {
+            let Loaded { results, failures, asks, effects, .. } = *loaded;
+            Carried { results, failures, asks, effects }
+        }
+    }
 }
 
 async fn finds_work_of_its_thread_only(b: &Bench<'_>) -> Verdict {

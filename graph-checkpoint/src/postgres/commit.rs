@@ -76,7 +76,7 @@ impl Session {
                     }
                 }
                 outcome::OUTRUN => {
-                    let head = self.load(&commit.thread, &At::Head, None).await?;
+                    let head = self.load(&commit.thread, &At::Head, None, None).await?;
                     if let Load::Whole(loaded) = head
                         && Some(loaded.checkpoint.id) == commit.expected
                     {
@@ -102,7 +102,8 @@ impl Session {
         }
         // In an encrypted schema the number is no digest, so it is read, with the work that it stands for.
         let expected = commit.expected.map(|expected| expected.0);
-        let rows = self.read_at("load", &commit.thread, &At::Head, |call| call.uuid(expected)).await?;
+        let rows =
+            self.read_at("load", &commit.thread, &At::Head, |call| call.uuid(expected).bytes(None)).await?;
         let (mut work, mut sum) = (Carried::default(), 0_u128);
         for part in Part::all(&rows.unwrap_or_default())? {
             let at = match part.kind {
@@ -205,7 +206,7 @@ impl Session {
     /// Returns `true` if the stored checkpoint with the commit's id has its content.
     async fn is_same(&self, commit: &Commit) -> Result<bool, StoreError> {
         let at = At::Id(commit.checkpoint.id);
-        let Load::Whole(stored) = self.load(&commit.thread, &at, None).await? else { return Ok(false) };
+        let Load::Whole(stored) = self.load(&commit.thread, &at, None, None).await? else { return Ok(false) };
         let digest = |checkpoint| digest(checkpoint).map_err(|error| StoreError::Io(Box::new(error)));
         Ok(digest(&stored.checkpoint)? == digest(&commit.checkpoint)?)
     }

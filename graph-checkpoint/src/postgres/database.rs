@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType, Timeouts,
-    Transaction,
+    Manager, ManagerConfig, Object, Pool, PoolConfig, PoolError, QueueMode, RecyclingMethod, Runtime,
+    TimeoutType, Timeouts, Transaction,
 };
 use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
@@ -51,8 +51,10 @@ impl Database {
         let manager = Manager::from_config(config.clone(), tls.clone(), manager);
         let limit = Some(options.busy_limit);
         let timeouts = Timeouts { wait: limit, create: limit, recycle: limit };
-        let pool =
-            Pool::builder(manager).max_size(options.connections).timeouts(timeouts).runtime(Runtime::Tokio1);
+        // The connection that was used last has the plans of the statements.
+        let queue_mode = QueueMode::Lifo;
+        let pool = PoolConfig { max_size: options.connections, timeouts, queue_mode };
+        let pool = Pool::builder(manager).config(pool).runtime(Runtime::Tokio1);
         let pool = pool.build().map_err(|error| PostgresError::Other(error.to_string()))?;
         let schema = format!("\"{}\"", options.schema);
         Ok(Self { pool, config, tls, schema, busy_limit: options.busy_limit })

@@ -55,6 +55,7 @@ BEGIN
     END IF;
 END $$;
 
+-- The work on top of a checkpoint.
 CREATE FUNCTION @.work_on(_thread bigint, _base bigint, _head boolean) RETURNS SETOF @.part
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -66,6 +67,21 @@ BEGIN
     RETURN QUERY SELECT 5, ARRAY[e.attempt, e.starts], ARRAY[e.token, e.slot],
             ARRAY[e.text, e.outcome, e.recorded::text] FROM @.effect e
         WHERE e.thread = _thread AND e.base = _base AND (_head OR e.outcome IS NOT NULL) ORDER BY e.id;
+END $$;
+
+-- The work of one task on top of the head of its thread.
+CREATE FUNCTION @.work_of(_thread bigint, _base bigint, _task bytea) RETURNS SETOF @.part
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY SELECT 3, NULL::bigint[], ARRAY[p.task], ARRAY[p.text, p.recorded::text] FROM @.pending p
+        WHERE p.thread = _thread AND p.base = _base AND p.task = _task;
+    RETURN QUERY SELECT 4, ARRAY[a.by_deadline::integer::bigint], ARRAY[a.interrupt],
+            ARRAY[a.text, a.fallback, a.answer, a.deadline::text] FROM @.ask a
+        WHERE a.thread = _thread AND a.base = _base AND a.task = _task ORDER BY a.id;
+    RETURN QUERY SELECT 5, ARRAY[e.attempt, e.starts], ARRAY[e.token, e.slot],
+            ARRAY[e.text, e.outcome, e.recorded::text] FROM @.effect e
+        WHERE e.thread = _thread AND e.base = _base AND e.slot >= _task AND e.slot < _task || '\xffffffffffffffffffffffffffffffffff'
+        ORDER BY e.id;
 END $$;
 
 CREATE FUNCTION @.line(_seq bigint) RETURNS SETOF @.part
@@ -120,8 +136,8 @@ LANGUAGE sql STABLE AS $$
     FROM chain ORDER BY chain.target, chain.checkpoint
 $$;
 
--- A checkpoint with its values and the work on top of it; only the work if it is the known one.
-CREATE FUNCTION @.load(_name bytea, _kind integer, _id uuid, _label bytea, _seq bigint, _worker bigint, _known uuid)
+-- A checkpoint with its values and the work on top of it, or that of one task; only the work if it is the known one.
+CREATE FUNCTION @.load(_name bytea, _kind integer, _id uuid, _label bytea, _seq bigint, _worker bigint, _known uuid, _task bytea)
 RETURNS SETOF @.part LANGUAGE plpgsql STABLE SET jit = off AS $$
 DECLARE
     p record;
@@ -139,14 +155,18 @@ BEGIN
         RETURN QUERY SELECT * FROM @.state_of(p.seq);
         RETURN QUERY SELECT * FROM @.values_at(p.seq);
     END IF;
-    RETURN QUERY SELECT * FROM @.work_on(p.worker, p.seq, p.head);
+    IF _task IS NULL THEN
+        RETURN QUERY SELECT * FROM @.work_on(p.worker, p.seq, p.head);
+    ELSE
+        RETURN QUERY SELECT * FROM @.work_of(p.worker, p.seq, _task);
+    END IF;
 END $$;
 
 -- The same for a checkpoint that was written on the thread, by its position.
 CREATE FUNCTION @.load_own(_name bytea, _seq bigint) RETURNS SETOF @.part
 LANGUAGE sql STABLE AS $$
     SELECT l.* FROM @.thread t JOIN @.checkpoint c ON c.thread = t.id AND c.seq = _seq,
-        @.load(_name, 3, NULL, NULL, _seq, t.id, NULL) l
+        @.load(_name, 3, NULL, NULL, _seq, t.id, NULL, NULL) l
     WHERE sha256(t.name) = sha256(_name)
 $$;
 

@@ -76,7 +76,7 @@ impl PostgresReader {
 
 impl CheckpointReader for PostgresReader {
     fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError> {
-        Ok(self.blocking.wait(|| self.session.load(thread, at, None))?.loaded())
+        Ok(self.blocking.wait(|| self.session.load(thread, at, None, None))?.loaded())
     }
 
     fn scan(&self, scan: &Scan) -> Result<Page, StoreError> {

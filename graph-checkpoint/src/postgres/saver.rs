@@ -10,7 +10,7 @@ use superstep_core::checkpoint::{
     LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan, StoreError, TaskResult,
     Watch, Work,
 };
-use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use superstep_core::records::Records;
 use superstep_core::state::Json;
 use tokio_postgres::types::Type;
@@ -110,7 +110,16 @@ impl Checkpointer for PostgresSaver {
     }
 
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
-        self.session.load(thread, &at, known).await
+        self.session.load(thread, &at, None, known).await
+    }
+
+    async fn load_task(
+        &self,
+        thread: &ThreadId,
+        task: TaskId,
+        known: Option<CheckpointId>,
+    ) -> Result<Load, StoreError> {
+        self.session.load(thread, &At::Head, Some(task), known).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {

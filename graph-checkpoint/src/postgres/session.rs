@@ -7,7 +7,7 @@ use superstep_core::checkpoint::{
     Answered, AskRecord, At, EffectId, EffectOutcome, EffectRecord, LeaseRecord, Load, Loaded, StateSize,
     StoreError, TaskResult,
 };
-use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
+use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, TaskId, ThreadId};
 use superstep_core::state::{Json, Schema, SizeLimits};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Config, Row};
@@ -190,16 +190,19 @@ impl Session {
         Ok(self.loaded(thread, None, &rows)?.loaded())
     }
 
-    /// Reads the requested checkpoint; if it is `known`, only the work on top of it.
+    /// Reads the requested checkpoint with the work on top of it, or with that of a task; if it is `known`, only the work.
     pub(crate) async fn load(
         &self,
         thread: &ThreadId,
         at: &At,
+        task: Option<TaskId>,
         known: Option<CheckpointId>,
     ) -> Result<Load, StoreError> {
         self.flush(thread).await?;
         let known = known.map(|known| known.0);
-        let rows = self.read_at("load", thread, at, |call| call.uuid(known)).await?;
+        let task = task.map(|task| task.as_bytes().to_vec());
+        let rows =
+            self.read_at("load", thread, at, |call| call.uuid(known).argument(task, Type::BYTEA)).await?;
         let Some(rows) = rows else { return Ok(Load::Missing) };
         let load = self.loaded(thread, known.map(CheckpointId), &rows)?;
         if let (At::Head, Load::Whole(loaded)) = (at, &load) {

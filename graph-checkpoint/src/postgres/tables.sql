@@ -112,7 +112,7 @@ CREATE TABLE @.ask (
 );
 CREATE INDEX ask_open ON @.ask (deadline) WHERE answer IS NULL;
 
--- `text` is the id of the effect, and `slot` a hash of it; `recorded` is the digest of a success.
+-- `text` is the id of the effect, and `slot` its task and a hash of the id; `recorded` is the digest of a success.
 CREATE TABLE @.effect (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     thread bigint NOT NULL,

@@ -159,8 +159,9 @@ impl Texts {
         number.transpose()
     }
 
-    /// Returns the hash by which an effect is found. Its name and its key may be longer than an index allows.
+    /// Returns the task of an effect and the hash by which it is found. Its name and its key may be longer than an index
+    /// allows.
     pub(crate) fn slot(&self, id: &EffectId) -> Result<Vec<u8>, StoreError> {
-        Ok(self.digest(&encode(id)?).as_bytes()[..16].to_vec())
+        Ok([id.task.as_bytes(), &self.digest(&encode(id)?).as_bytes()[..16]].concat())
     }
 }

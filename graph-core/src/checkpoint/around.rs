@@ -20,7 +20,8 @@ macro_rules! calls {
         ///
         /// It is meant for layers between a program and its store, such as metrics, logging, or failures in a test.
         /// All of its methods except [`inner`](Self::inner) have the names and the meaning of those of
-        /// [`Checkpointer`], and forward the call by default. Every type that implements it is a [`Checkpointer`].
+        /// [`Checkpointer`], and forward the call by default. Every type that implements it is a [`Checkpointer`],
+        /// whose [`load_task`](Checkpointer::load_task) is a [`load`](Around::load).
         ///
         /// ```
         /// use std::sync::Arc;

@@ -107,7 +107,7 @@ const NOTICED: [(Defect, &[&str]); 57] = [
     (Defect::LeasesUnlisted, &["leases.are_listed_by_thread", "leases.outlive_their_program"]),
     (Defect::DeadLeasesWaitForTheClock, &["leases.a_clock_set_back_keeps_no_dead_lease"]),
     (Defect::LeasesNeverEnd, &["leases.are_over_by_the_clock_of_the_store"]),
-    (Defect::KnownIsAlwaysTheHead, &["load.known_is_not_read_again"]),
+    (Defect::KnownIsAlwaysTheHead, &["load.known_is_not_read_again", "load.a_task_finds_its_work"]),
     (Defect::PagesRepeatTheLast, &["threads.come_in_pages"]),
     (Defect::PanicsWithoutLimit, &["history.limit_counts_from_the_newest"]),
     (

@@ -67,7 +67,16 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Box<Order>) -> Resul
     let has_input = matches!(verb, Verb::Input { .. });
     let mut head = match &runtime.saver {
         Some(_) if has_input => runtime.registered(runtime.load_head(thread)).await?,
-        Some(_) => runtime.registered(runtime.load_on_time(thread)).await?,
+        Some(_) => {
+            let load = async {
+                let head = match verb {
+                    Verb::Task(task) => runtime.load_task(thread, *task).await?,
+                    _ => runtime.load_head(thread).await?,
+                };
+                runtime.on_time(thread, head).await
+            };
+            runtime.registered(load).await?
+        }
         None if has_input => None,
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
@@ -171,6 +180,10 @@ fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result
             let number =
                 pending(&head.checkpoint, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
             let restored = driver.restore(head)?;
+            // The other tasks of this superstep need the same head.
+            if driver.keeps_head {
+                driver.share_head();
+            }
             if restored.finished.iter().any(|(finished, _)| *finished == number) {
                 return Err(ThreadError::TaskRecorded { thread, task }.into());
             }

@@ -224,6 +224,17 @@ impl Driver {
         }
     }
 
+    /// Leaves the thread's head in memory for other tasks of its superstep, while this run uses it.
+    pub(crate) fn share_head(&mut self) {
+        self.keeps_head = false;
+        if let Some(checkpoint) = &self.base.stored
+            && checkpoint.schema == self.runtime.program.schema_fingerprint
+        {
+            let head = KeptHead { checkpoint: Arc::clone(checkpoint), state: self.base.state.copy() };
+            self.runtime.heads.put(self.cell.thread.clone(), head);
+        }
+    }
+
     /// Carries out the machine's commands until it stops.
     async fn run(&mut self, begin: Begin) -> Result<Ended, RunError> {
         self.machine.handle(Event::Begin(begin));

@@ -25,6 +25,12 @@ impl CurrentState {
         Self { sizes: Sizes::of(values), ..Self::new(state) }
     }
 
+    /// Returns the same state for another run.
+    pub(crate) fn copy(&self) -> Self {
+        let Self { state, sizes, is_ahead, .. } = self;
+        Self { sizes: sizes.clone(), is_ahead: *is_ahead, ..Self::new(Arc::clone(state)) }
+    }
+
     /// Returns a snapshot of the state.
     pub(crate) fn share(&self) -> Arc<dyn ErasedState> {
         Arc::clone(&self.state)
@@ -75,7 +81,7 @@ impl CurrentState {
 
 /// The lengths of a state's stored fields in bytes. An operation that removes data does not reduce a length, so each
 /// length is an upper bound.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Sizes(Vec<usize>);
 
 impl Sizes {

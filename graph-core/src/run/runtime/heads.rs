@@ -41,6 +41,10 @@ pub(crate) struct KeptHead {
 }
 
 impl KeptHead {
+    pub(crate) fn copy(&self) -> Self {
+        Self { checkpoint: Arc::clone(&self.checkpoint), state: self.state.copy() }
+    }
+
     fn bytes(&self) -> usize {
         ENTRY_BYTES + self.state.bytes()
     }
@@ -54,6 +58,13 @@ impl Heads {
     /// Takes out the head of a thread; `None` if it is not in memory.
     pub(crate) fn take(&self, thread: &ThreadId) -> Option<KeptHead> {
         self.kept().take(thread)
+    }
+
+    /// Returns a copy of the head of a thread for one of its tasks, which does not write into the state; `None` if it is
+    /// not in memory.
+    pub(crate) fn copy(&self, thread: &ThreadId) -> Option<KeptHead> {
+        let kept = self.kept();
+        kept.heads.get(kept.places.get(thread)?).map(|(_, head)| head.copy())
     }
 
     /// Puts in the head of a thread, and drops the oldest heads while the maximum size is exceeded.

@@ -69,12 +69,6 @@ impl Program {
 }
 
 impl Runtime {
-    /// Reads the head of a thread that is about to be continued, after applying deadlines that have passed.
-    pub(crate) async fn load_on_time(&self, thread: &ThreadId) -> Result<Option<ThreadHead>, ThreadError> {
-        let head = self.load_head(thread).await?;
-        self.on_time(thread, head).await
-    }
-
     /// Applies deadlines that have passed at a thread's head.
     pub(crate) async fn on_time(
         &self,

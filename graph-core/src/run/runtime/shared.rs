@@ -14,7 +14,7 @@ use super::ambient::{Ambient, System};
 use super::change::{Changed, OnChange};
 use super::error::RunError;
 use super::event::Observer;
-use super::heads::Heads;
+use super::heads::{Heads, KeptHead};
 use super::lease::Lease;
 use super::thread_error::ThreadError;
 use super::thread_head::ThreadHead;
@@ -22,7 +22,7 @@ use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Load, Loa
 use crate::engine::barrier::{one_step_fields, seeds};
 use crate::engine::{Breakpoints, Limits};
 use crate::graph::{NodeRef, Program};
-use crate::id::{InterruptId, NodeName, ThreadId};
+use crate::id::{InterruptId, NodeName, TaskId, ThreadId};
 use crate::node::Deck;
 use crate::state::{Change, FieldId, Json, ReadInput};
 use crate::store::{MemoryStore, Store};
@@ -155,7 +155,29 @@ impl Runtime {
         let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         let kept = self.heads.take(thread);
         let known = kept.as_ref().map(|kept| kept.checkpoint.id);
-        match (saver.load(thread, At::Head, known).await?, kept) {
+        self.head_of(thread, saver.load(thread, At::Head, known).await?, kept)
+    }
+
+    /// Reads the head of a thread for a run of one of its tasks, with the work of this task.
+    pub(crate) async fn load_task(
+        &self,
+        thread: &ThreadId,
+        task: TaskId,
+    ) -> Result<Option<ThreadHead>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let kept = self.heads.copy(thread);
+        let known = kept.as_ref().map(|kept| kept.checkpoint.id);
+        self.head_of(thread, saver.load_task(thread, task, known).await?, kept)
+    }
+
+    /// Returns the head that was loaded, or the one in memory if it is unchanged.
+    fn head_of(
+        &self,
+        thread: &ThreadId,
+        load: Load,
+        kept: Option<KeptHead>,
+    ) -> Result<Option<ThreadHead>, ThreadError> {
+        match (load, kept) {
             (Load::Missing, _) => Ok(None),
             (Load::Unchanged(work), Some(kept)) => Ok(Some(ThreadHead::kept(kept, work))),
             (Load::Unchanged(_), None) => Err(unknown()),
