@@ -17,6 +17,8 @@ use crate::server::{Server, free_ports};
 const ROUNDS: usize = 3;
 const TASKS: u32 = 256;
 const PROCESSES: usize = 4;
+/// The tasks that are called at the same time. While a process runs [`AT_ONCE`] of them, as many wait in it.
+const CALLED: usize = AT_ONCE * PROCESSES * 2;
 
 /// M2: 256 tasks of 200 ms on four processes, against one process.
 pub(crate) fn spread(place: &Place) -> Figure {
@@ -24,7 +26,7 @@ pub(crate) fn spread(place: &Place) -> Figure {
     let restate = place.restate.as_ref().expect("the workload is skipped without it");
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
-        let saver = PostgresSaver::options().connections(AT_ONCE * 2).open(&url).await.expect("it opens");
+        let saver = PostgresSaver::options().connections(AT_ONCE / 2).open(&url).await.expect("it opens");
         let one = fan(folder.path(), AT_ONCE).checkpointer(saver);
         let (mut values, mut baselines, mut killed) = (Vec::new(), Vec::new(), Vec::new());
         let mut busy = Vec::new();
@@ -57,7 +59,7 @@ async fn through_restate(restate: &Server, url: &str, thread: &str, kills: bool)
     let ports = free_ports(PROCESSES);
     let balancer = Balancer::of_ports(0, &ports).await.address;
     let uri = format!("http://{balancer}");
-    let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, AT_ONCE * PROCESSES);
+    let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, CALLED);
     let mut workers: Vec<_> = ports.iter().map(|port| start(*port)).collect();
     // Connections are opened before, and Postgres has planned the statements on each.
     restate.call(&format!("fan/{thread}-warm/run"), &json!({ "items": TASKS })).await;

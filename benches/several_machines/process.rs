@@ -86,12 +86,12 @@ pub(crate) fn run(arguments: &[String]) {
             }
             ["work", url, folder, port, admin, uri, at_once] => {
                 let saver =
-                    PostgresSaver::options().connections(AT_ONCE * 2).open(url).await.expect("it opens");
+                    PostgresSaver::options().connections(AT_ONCE / 2).open(url).await.expect("it opens");
                 let fan =
                     fan(folder.as_ref(), at_once.parse().expect("a number")).checkpointer(saver.clone());
                 let count = count(folder.as_ref()).checkpointer(saver);
                 let arguments = ["--port", port, "--register", admin, "--uri", uri];
-                superstep::restate(&[&count, &fan]).run(arguments).await;
+                superstep::restate(&[&count, &fan]).max_concurrent_tasks(AT_ONCE).run(arguments).await;
             }
             _ => panic!("no such process: {words:?}"),
         }

@@ -45,6 +45,9 @@ pub struct Options {
     /// Admit every client, also at an address that other machines can reach
     #[arg(long)]
     insecure: bool,
+    /// Run at most this many tasks of wide supersteps at the same time
+    #[arg(long, value_name = "TASKS", value_parser = clap::value_parser!(u32).range(1..))]
+    max_concurrent_tasks: Option<u32>,
     /// Let running supersteps finish for this time at the end
     #[arg(long, value_name = "SECONDS")]
     grace: Option<u64>,
@@ -76,6 +79,7 @@ impl Endpoint {
     /// | `--uri URL` | registers this address instead of that of the program, such as that of a load balancer |
     /// | `--token-file FILE` | the file with the token that Restate must send; the default is the variable `SUPERSTEP_TOKEN` |
     /// | `--insecure` | admits [every client](Self::insecure) |
+    /// | `--max-concurrent-tasks TASKS` | the [spread tasks](Self::max_concurrent_tasks) that run at the same time |
     /// | `--grace SECONDS` | the time that running supersteps have [to finish](Self::grace) |
     pub async fn run<A: Into<OsString> + Clone>(self, arguments: impl IntoIterator<Item = A>) -> ExitCode {
         let arguments = match Arguments::try_parse_from(arguments) {
@@ -101,12 +105,16 @@ impl Endpoint {
     /// # Errors
     /// Returns an error if the endpoint cannot start, or Restate refuses it.
     pub async fn run_with(mut self, options: Options) -> Result<(), EndpointError> {
-        let Options { host, port, register, uri, token_file, insecure, grace } = options;
+        let Options { host, port, register, uri, token_file, insecure, max_concurrent_tasks, grace } =
+            options;
         if let Some(token) = token(token_file)? {
             self = self.token(token);
         }
         if insecure {
             self = self.insecure();
+        }
+        if let Some(tasks) = max_concurrent_tasks {
+            self = self.max_concurrent_tasks(tasks as usize);
         }
         if let Some(seconds) = grace {
             self = self.grace(Duration::from_secs(seconds));

@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::{Future, ready};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{Either, Full};
@@ -16,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use superstep_core::run::{AnyGraph, CancellationToken, ToAnyGraph};
 use tokio::net::{TcpListener, ToSocketAddrs};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::register::{RegisterError, register};
@@ -30,7 +32,7 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 const WINDOW: u32 = 64 << 20;
 
 /// The most calls on one connection. Restate opens further ones, which a load balancer leads to other processes.
-const CALLS: u32 = 16;
+const CALLS: u32 = 8;
 
 /// The time without a message after which a connection is tested, and that the other side has to answer. Restate
 /// takes a minute.
@@ -40,7 +42,7 @@ const ALIVE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The version of the handlers and their journals, a part of the endpoint's address.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Makes an endpoint for these graphs and flows, whose runs Restate starts, repeats and spreads over processes.
 ///
@@ -73,7 +75,14 @@ const VERSION: u32 = 2;
 /// A program that is only an endpoint calls [`main`](Endpoint::main).
 pub fn restate(graphs: &[&dyn ToAnyGraph]) -> Endpoint {
     let graphs = graphs.iter().map(|graph| graph.to_any_graph()).collect();
-    Endpoint { graphs, token: None, is_insecure: false, spread: DEFAULT_SPREAD, grace: DEFAULT_GRACE }
+    Endpoint {
+        graphs,
+        token: None,
+        is_insecure: false,
+        spread: DEFAULT_SPREAD,
+        max_concurrent_tasks: Semaphore::MAX_PERMITS,
+        grace: DEFAULT_GRACE,
+    }
 }
 
 /// An endpoint, before it is started. Made by [`restate`].
@@ -83,6 +92,7 @@ pub struct Endpoint {
     pub(crate) token: Option<String>,
     is_insecure: bool,
     spread: usize,
+    max_concurrent_tasks: usize,
     grace: Duration,
 }
 
@@ -161,6 +171,15 @@ impl Endpoint {
         Self { spread: tasks.max(1), ..self }
     }
 
+    /// Limits the spread tasks that this process runs at the same time; further ones wait in it. By default they are
+    /// limited only by the [`max_concurrency`](superstep_core::run::AnyGraph::max_concurrency_in_use) of their graph,
+    /// which counts those of a superstep in all processes.
+    ///
+    /// With a `max_concurrency` of more than all processes run, the next task is in its process before one has ended.
+    pub fn max_concurrent_tasks(self, tasks: usize) -> Self {
+        Self { max_concurrent_tasks: tasks.clamp(1, Semaphore::MAX_PERMITS), ..self }
+    }
+
     /// Sets the time that running supersteps have to finish when the endpoint is stopped. The default is ten seconds.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
@@ -184,6 +203,7 @@ impl Endpoint {
             return Err(EndpointError::NoGraph);
         }
         let mut names = std::collections::BTreeSet::new();
+        let places = Arc::new(Semaphore::new(self.max_concurrent_tasks));
         for graph in self.graphs {
             let name = graph.name().as_str().to_owned();
             let work = work_name(&name);
@@ -193,7 +213,8 @@ impl Endpoint {
             if let Some(name) = [&name, &work].into_iter().find(|name| !names.insert((*name).clone())) {
                 return Err(EndpointError::SameName { name: name.clone() });
             }
-            let served = Served { graph, work, spread: self.spread, stopping: stopping.clone() };
+            let (places, stopping) = (Arc::clone(&places), stopping.clone());
+            let served = Served { graph, work, spread: self.spread, places, stopping };
             let services = services(served).map_err(|_| EndpointError::Name { name })?;
             builder = services.into_iter().fold(builder, |builder, service| builder.bind(service));
         }

@@ -9,13 +9,18 @@ use superstep_core::run::{RunError, ThreadError};
 pub(crate) const CANCELLED: u16 = 409;
 
 /// Returns the error of a run for Restate.
+pub(crate) fn failed(error: RunError) -> HandlerError {
+    terminal(error).map_or_else(|repeated| repeated, HandlerError::from)
+}
+
+/// Returns the error that ends a run, or the one for which Restate repeats it.
 ///
 /// A failed run is terminal, because graphs have retries of their own. Errors of the store and of races are repeated,
 /// and so is a thread that this process may not run: another one may have its version of the graph.
-pub(crate) fn failed(error: RunError) -> HandlerError {
+pub(crate) fn terminal(error: RunError) -> Result<TerminalError, HandlerError> {
     let code = match &error {
         RunError::Superseded { .. } | RunError::Leased { .. } | RunError::LeaseLost { .. } => {
-            return error.into();
+            return Err(error.into());
         }
         RunError::Changed { .. }
         | RunError::Thread(
@@ -24,14 +29,14 @@ pub(crate) fn failed(error: RunError) -> HandlerError {
             | ThreadError::Version { .. }
             | ThreadError::OtherVersion { .. }
             | ThreadError::Store(StoreError::NewerFormat { .. }),
-        ) => return format!("this process may not run the thread: {error}").into(),
-        RunError::Thread(ThreadError::Superseded(_)) => return error.into(),
+        ) => return Err(format!("this process may not run the thread: {error}").into()),
+        RunError::Thread(ThreadError::Superseded(_)) => return Err(error.into()),
         RunError::Thread(ThreadError::Store(stored)) => match stored {
             StoreError::TooLarge { .. } => 413,
             StoreError::NoInterrupt { .. } | StoreError::AlreadyAnswered(_) => 409,
             StoreError::WrongGraph { .. } | StoreError::NoLeases => 400,
             StoreError::Corrupt { .. } => 500,
-            _ => return error.into(),
+            _ => return Err(error.into()),
         },
         RunError::Configuration { .. }
         | RunError::WrongAnswer { .. }
@@ -43,7 +48,7 @@ pub(crate) fn failed(error: RunError) -> HandlerError {
         RunError::NothingAsked { .. } | RunError::WhichQuestion { .. } => 409,
         _ => 500,
     };
-    TerminalError::new_with_code(code, error.to_string()).into()
+    Ok(TerminalError::new_with_code(code, error.to_string()))
 }
 
 /// Returns the end of a run that was cancelled.

@@ -71,7 +71,7 @@ fn described(served: &Served, role: Role) -> Result<discovery::Service, serde_js
             let others = [no_input("resume", "EXCLUSIVE"), cancel];
             (&graph.name, "VIRTUAL_OBJECT", SUSPENDED[0], [&run[..], &others].concat())
         }
-        Role::Work => (&served.work, "SERVICE", SUSPENDED[1], ["slices", "task"].map(plain).to_vec()),
+        Role::Work => (&served.work, "SERVICE", SUSPENDED[1], ["slices", "tasks"].map(plain).to_vec()),
     };
     serde_json::from_value(json!({
         "name": name,
@@ -118,9 +118,9 @@ impl Service for Handlers {
                     let (Json(work), metadata) = ctx.input().await;
                     ctx.handle_handler_result(work::slices(served, (&ctx, metadata).into(), work).await);
                 }
-                (Role::Work, "task") => {
-                    let (Json(task), metadata) = ctx.input().await;
-                    ctx.handle_handler_result(work::task(served, (&ctx, metadata).into(), task).await);
+                (Role::Work, "tasks") => {
+                    let (Json(tasks), metadata) = ctx.input().await;
+                    ctx.handle_handler_result(work::tasks(served, (&ctx, metadata).into(), tasks).await);
                 }
                 (_, name) => return Err(Error::unknown_handler(ctx.service_name(), name)),
             }

@@ -3,13 +3,12 @@
 //! They keep no work of their own in flight: a run is driven by calls of the service [`work`](crate::work), so a
 //! handler that waits for a long superstep is suspended, and cancelling it cancels what it waits for.
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
 use restate_sdk::context::{
-    CallFuture, ContextClient, ContextReadState, ContextWriteState, ObjectContext, RequestTarget,
-    SharedObjectContext,
+    CallFuture, ContextClient, ContextReadState, ContextWriteState, DurableFuturesUnordered, ObjectContext,
+    RequestTarget, SharedObjectContext,
 };
 use restate_sdk::errors::{HandlerResult, TerminalError};
 use restate_sdk::serde::{Deserialize, Json};
@@ -19,7 +18,13 @@ use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 use superstep_core::run::{Interrupt, Status};
 
 use crate::outcome::{CANCELLED, cancelled, failed, is_cancelled, stopping};
-use crate::work::{Begin, OneTask, Options, Part, Reached, Served, Work};
+use crate::work::{Begin, Options, Part, Reached, Served, Tasks, Work};
+
+/// The number of calls that a superstep is spread in, if it has more tasks, and [`TASKS`] are enough for each call.
+const CALLS: usize = 128;
+
+/// The most tasks of a call.
+const TASKS: usize = 16;
 
 /// The state of the object: the invocation that runs the thread.
 const RUNNING: &str = "running";
@@ -140,7 +145,8 @@ async fn drive_one(
 /// Runs tasks, at most [`max_concurrency_in_use`](superstep_core::run::AnyGraph::max_concurrency_in_use) at the same time, and
 /// waits for them. Returns the first error, after which no further task begins.
 ///
-/// The oldest call is awaited first, whichever ends first: the journal has the order, so a repetition makes the same calls.
+/// The calls and their order depend on the tasks alone: a process with another limit that repeats the journal makes the
+/// same ones.
 async fn spread(
     served: &Served,
     ctx: &ObjectContext<'_>,
@@ -148,22 +154,34 @@ async fn spread(
     tasks: &[TaskId],
     options: &Options,
 ) -> HandlerResult<Result<(), TerminalError>> {
-    let call = |task: &TaskId| {
+    let size = (tasks.len() / CALLS).clamp(1, TASKS);
+    let at_once = (served.graph.max_concurrency_in_use() / size).max(1);
+    let call = |tasks: &[TaskId]| {
         let configuration = options.configuration.clone();
-        let task = OneTask { thread: thread.clone(), task: *task, configuration };
-        ctx.request::<_, ()>(RequestTarget::service(&served.work, "task"), Json(task)).call()
+        let tasks = Tasks { thread: thread.clone(), tasks: tasks.to_vec(), configuration };
+        ctx.request::<_, ()>(RequestTarget::service(&served.work, "tasks"), Json(tasks)).call()
     };
-    let mut left = tasks.iter();
-    let mut calls: VecDeque<_> =
-        left.by_ref().take(served.graph.max_concurrency_in_use()).map(call).collect();
+    let mut left = tasks.chunks(size);
+    let mut calls: DurableFuturesUnordered<_> = left.by_ref().take(at_once).map(call).collect();
     let mut result = Ok(());
-    while let Some(oldest) = calls.pop_front() {
-        result = result.and(ended(served, thread, oldest).await?);
-        if result.is_ok() {
-            calls.extend(left.next().map(call));
+    loop {
+        let next = tokio::select! {
+            biased;
+            next = calls.next() => next,
+            () = served.stopping.cancelled() => return Err(stopping()),
+        };
+        match next {
+            Ok(None) => return Ok(result),
+            Ok(Some((_, ended))) => result = result.and(ended),
+            // The calls are cancelled, too.
+            Err(_) => result = Err(cancelled(thread)),
+        }
+        if result.is_ok()
+            && let Some(tasks) = left.next()
+        {
+            calls.push(call(tasks));
         }
     }
-    Ok(result)
 }
 
 /// Awaits a call, unless this process is being stopped.

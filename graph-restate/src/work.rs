@@ -1,14 +1,15 @@
 //! The service that drives the runs of a graph: slices of a run, and single tasks of wide supersteps.
 
 use std::collections::BTreeMap;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
 use restate_sdk::context::{Context, ContextSideEffects, ContextSignals, RunFuture};
-use restate_sdk::errors::HandlerResult;
+use restate_sdk::errors::{HandlerResult, TerminalError};
 use restate_sdk::serde::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,8 +21,9 @@ use superstep_core::run::{
     TaskState, Thread, ThreadError,
 };
 use superstep_core::state::Json as JsonText;
+use tokio::sync::Semaphore;
 
-use crate::outcome::{cancelled, failed, stopping};
+use crate::outcome::{cancelled, failed, stopping, terminal};
 
 /// The most supersteps of a slice.
 const SUPERSTEPS: u64 = 64;
@@ -45,6 +47,8 @@ pub(crate) struct Served {
     pub(crate) work: String,
     /// The least number of tasks of a superstep that are spread.
     pub(crate) spread: usize,
+    /// One for each task that the process runs at the same time.
+    pub(crate) places: Arc<Semaphore>,
     /// Cancelled when the process is being stopped.
     pub(crate) stopping: CancellationToken,
 }
@@ -138,11 +142,11 @@ pub(crate) enum Reached {
     End(Status),
 }
 
-/// A task to run.
+/// Tasks of a superstep to run.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct OneTask {
+pub(crate) struct Tasks {
     pub(crate) thread: ThreadId,
-    pub(crate) task: TaskId,
+    pub(crate) tasks: Vec<TaskId>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) configuration: Map<String, Value>,
 }
@@ -188,26 +192,53 @@ pub(crate) async fn slices(served: Arc<Served>, ctx: Context<'_>, work: Work) ->
     unreachable!("the last slice returns")
 }
 
-/// Runs one task of a superstep, and records its result.
-pub(crate) async fn task(served: Arc<Served>, ctx: Context<'_>, task: OneTask) -> HandlerResult<()> {
-    let thread = served.graph.thread(task.thread);
+/// Runs tasks of a superstep at the same time, and records their results.
+pub(crate) async fn tasks(served: Arc<Served>, ctx: Context<'_>, given: Tasks) -> HandlerResult<()> {
+    let Tasks { thread, tasks, configuration } = given;
+    let thread = served.graph.thread(thread);
     let never = ctx.signal::<()>(NEVER);
+    let at_once = served.graph.max_concurrency_in_use().max(1);
     let run = async move || {
         let stop = CancellationToken::new();
-        let run = configured(thread.run_task(task.task), &task.configuration);
-        let run = run.cancel_on(stop.clone()).into_future();
-        match cancelled_by(never, stop, run).await {
-            Ok(run) if run.status == Status::Cancelled => Err(cancelled(thread.id()).into()),
-            // The superstep that commits reads the result, or the question.
-            Ok(_)
-            | Err(RunError::Thread(ThreadError::TaskRecorded { .. } | ThreadError::NoSuchTask { .. })) => {
-                Ok(())
+        let run = |id| task(&served, &thread, id, &configuration, &stop);
+        let all = stream::iter(tasks).map(run).buffer_unordered(at_once).collect::<Vec<_>>();
+        let mut result = Ok(());
+        for ended in cancelled_by(never, stop.clone(), all).await {
+            match ended {
+                Ok(Ok(())) => {}
+                // A failed task does not run again, even if another one of this call would be repeated.
+                Ok(Err(error)) => return Err(error.into()),
+                Err(error) => result = result.and(Err(error)),
             }
-            Err(error) => Err(failed(error)),
         }
+        result
     };
-    ctx.run(run).name("task").await?;
+    ctx.run(run).name("tasks").await?;
     Ok(())
+}
+
+/// Runs one task when there is a place for it, and records its result.
+async fn task(
+    served: &Served,
+    thread: &Thread<AnyState>,
+    id: TaskId,
+    configuration: &Map<String, Value>,
+    stop: &CancellationToken,
+) -> HandlerResult<Result<(), TerminalError>> {
+    let _place = tokio::select! {
+        place = served.places.acquire() => place.ok(),
+        () = stop.cancelled() => None,
+        () = served.stopping.cancelled() => return Err(stopping()),
+    };
+    let run = configured(thread.run_task(id), configuration).cancel_on(stop.clone());
+    match run.await {
+        Ok(run) if run.status == Status::Cancelled => Ok(Err(cancelled(thread.id()))),
+        // The superstep that commits reads the result, or the question.
+        Ok(_) | Err(RunError::Thread(ThreadError::TaskRecorded { .. } | ThreadError::NoSuchTask { .. })) => {
+            Ok(Ok(()))
+        }
+        Err(error) => terminal(error).map(Err),
+    }
 }
 
 /// Awaits a run, and cancels it if the invocation is cancelled, which `never` reports.

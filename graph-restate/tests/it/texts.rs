@@ -77,7 +77,7 @@ async fn a_refused_registration_has_the_reason_of_the_server() {
     let error = listening.register(&server.admin(), Some(&uri)).await.expect_err("nothing listens there");
     let text = error.to_string();
     assert!(
-        text.starts_with(&format!("Restate at {} has refused the endpoint {uri}/v2-", server.admin())),
+        text.starts_with(&format!("Restate at {} has refused the endpoint {uri}/v3-", server.admin())),
         "{text}"
     );
     assert!(matches!(error, RegisterError::Refused { .. }));
