@@ -68,7 +68,7 @@ pub use superstep_core as driver;
 
 pub use superstep_core::run::flow;
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use superstep_inspect as inspect;
 
 pub mod testing;
@@ -216,14 +216,14 @@ pub mod checkpoint {
         ThreadSummary, Watch, rfc3339,
     };
 
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub use superstep_checkpoint::{
-        CheckpointFile, CheckpointReader, Durability, Located, ReadOnlySaver, SqliteOptions, SqliteReader,
-        SqliteSaver, Subgraph, ThreadList, ThreadSize, maintenance,
+        CheckpointReader, Durability, Located, ReadOnlySaver, Subgraph, ThreadList, ThreadSize, maintenance,
+        portable,
     };
 
     #[cfg(feature = "sqlite")]
-    pub use superstep_checkpoint::portable;
+    pub use superstep_checkpoint::{CheckpointFile, SqliteOptions, SqliteReader, SqliteSaver};
 
     #[cfg(feature = "postgres")]
     pub use superstep_checkpoint::{PostgresOptions, PostgresReader, PostgresSaver};

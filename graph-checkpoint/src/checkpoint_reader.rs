@@ -10,21 +10,16 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Json, Schema};
 use superstep_core::testing::Journal;
 
-use crate::connection::Connection;
-use crate::error::FileError;
-use crate::portable::{self, Export};
-use crate::read::overview::{self, Located, ThreadSize};
-use crate::read::subgraphs::{self, Subgraph};
-use crate::read::threads::{self, ThreadList};
-use crate::read::{lineage, named, reader, steps};
-use crate::write::lease;
+use crate::error::ReaderError;
+use crate::portable::Export;
+use crate::subgraphs::Subgraph;
 
 /// Returns the entries of a page of the requested kind.
 macro_rules! page {
     ($page:expr, $kind:ident) => {
         match $page? {
             Page::$kind(rows) => Ok(rows),
-            _ => Err(FileError::OtherPage(stringify!($kind)).into()),
+            _ => Err(ReaderError::OtherPage(stringify!($kind)).into()),
         }
     };
 }
@@ -97,10 +92,10 @@ pub trait CheckpointReader {
     /// Returns the errors of [`threads`](Self::threads).
     fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError>;
 
-    /// Reads a thread as a document; `None` if there is no such thread. See [`portable::export`].
+    /// Reads a thread as a document; `None` if there is no such thread. See [`portable::export`](crate::portable::export).
     ///
     /// # Errors
-    /// Returns the errors of [`portable::export`].
+    /// Returns the errors of [`portable::export`](crate::portable::export).
     fn export(&self, thread: &ThreadId) -> Result<Option<Export>, StoreError>;
 
     /// Lists all threads, by name. See [`Scan::Threads`].
@@ -178,73 +173,41 @@ fn past(thread: &ThreadId, from: &At, limit: usize) -> PastScan {
     PastScan { thread: thread.clone(), from: from.clone(), limit }
 }
 
-/// A source of connections for reading.
-pub(crate) trait Snapshots {
-    /// Runs `read` on one snapshot.
-    fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError>;
+/// The threads of a file, with the damaged ones listed separately.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ThreadList {
+    /// The threads whose latest checkpoints can be read, by name.
+    pub threads: Vec<ThreadSummary>,
+    /// The names of the damaged threads and their errors; `None` if the name is damaged, too. The thread of a subgraph
+    /// is included only if its own row is damaged.
+    pub damaged: Vec<(Option<ThreadId>, StoreError)>,
 }
 
-impl<S: Snapshots> CheckpointReader for S {
-    fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError> {
-        self.read(|connection| Ok(reader::load(connection, thread, at, None)?.loaded()))
-    }
-
-    fn scan(&self, wanted: &Scan) -> Result<Page, StoreError> {
-        self.read(|connection| scan(connection, wanted))
-    }
-
-    fn list_threads(&self) -> Result<ThreadList, StoreError> {
-        self.read(threads::list)
-    }
-
-    fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
-        self.read(overview::sizes)
-    }
-
-    fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError> {
-        self.read(|connection| subgraphs::subgraphs(connection, thread))
-    }
-
-    fn first_checkpoints(&self) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError> {
-        self.read(lineage::first_checkpoints)
-    }
-
-    fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError> {
-        self.read(|connection| overview::topology(connection, thread, at))
-    }
-
-    fn schemas(&self) -> Result<Vec<Schema>, StoreError> {
-        self.read(overview::schemas)
-    }
-
-    fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {
-        self.read(|connection| overview::locate(connection, digits, limit))
-    }
-
-    fn export(&self, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
-        self.read(|connection| {
-            portable::within(connection.limits(), thread, portable::read::of_file(connection, thread)?)
-        })
-    }
-
-    fn lineage_after(&self, thread: &ThreadId, earlier: &[Summary]) -> Result<Vec<Summary>, StoreError> {
-        self.read(|connection| lineage::lineage(connection, thread, earlier))
+impl ThreadList {
+    /// Creates a list, for readers of one's own.
+    #[must_use]
+    pub fn new(threads: Vec<ThreadSummary>, damaged: Vec<(Option<ThreadId>, StoreError)>) -> Self {
+        Self { threads, damaged }
     }
 }
 
-/// Returns the page that a scan asks for.
-pub(crate) fn scan(connection: &Connection, scan: &Scan) -> Result<Page, StoreError> {
-    Ok(match scan {
-        Scan::Threads(scan) => Page::Threads(threads::threads(connection, scan)?),
-        Scan::Asks { graph } => Page::Asks(threads::open_asks(connection, graph)?),
-        Scan::History(PastScan { thread, from, limit }) => {
-            Page::Summaries(reader::history(connection, thread, from, *limit)?)
-        }
-        Scan::Steps(PastScan { thread, from, limit }) => {
-            Page::Steps(steps::steps(connection, thread, from, *limit)?)
-        }
-        Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread, &[])?),
-        Scan::Names { thread } => Page::Names(named::names(connection, thread)?),
-        Scan::Leases => Page::Leases(lease::all(connection)?),
-    })
+/// A checkpoint that was found by a part of its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The thread on which it was written.
+    pub thread: ThreadId,
+}
+
+/// The size of a thread's own data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSize {
+    /// The number of checkpoints that were written on the thread.
+    pub checkpoints: u64,
+    /// The number of these checkpoints that no other one continues: the ends of its branches.
+    pub branches: u64,
+    /// The size in bytes of their stored texts, without long texts, which several checkpoints may share.
+    pub bytes: u64,
 }

@@ -21,6 +21,15 @@ impl Checksum {
         self.bytes(text.as_bytes())
     }
 
+    /// Returns the checksum as SQLite stores it.
+    pub(crate) fn finish(self) -> i64 {
+        self.0.cast_signed()
+    }
+}
+
+/// Columns that only a file has.
+#[cfg(feature = "sqlite")]
+impl Checksum {
     pub(crate) fn int(self, value: i64) -> Self {
         self.bytes(&value.to_le_bytes())
     }
@@ -38,10 +47,5 @@ impl Checksum {
             Some(text) => self.int(1).text(text),
             None => self.bytes(b"absent"),
         }
-    }
-
-    /// Returns the checksum as SQLite stores it.
-    pub(crate) fn finish(self) -> i64 {
-        self.0.cast_signed()
     }
 }

@@ -17,9 +17,10 @@ use superstep_core::state::{Change, Json, Op};
 use crate::error::corrupt;
 use crate::history::decode::{self, Decoded};
 use crate::history::encode::Encoder;
-use crate::history::manifest::{Bodies, Fields};
-use crate::history::segment::{Part, Segment};
+use crate::history::manifest::Bodies;
 use crate::portable::{self, Export};
+use crate::sqlite::history::changes::{Fields, Part, changed_fields, parse_changes, parse_fields};
+use crate::sqlite::history::segment::Segment;
 
 /// Long texts in memory, by their position.
 #[derive(Default)]
@@ -47,14 +48,14 @@ impl Bodies for Held {
 /// Panics if a property does not hold.
 #[must_use]
 pub fn checkpoint(changes: &str, manifest: &str, fields: &str) -> bool {
-    let listed = decode::parse_fields(fields);
+    let listed = parse_fields(fields);
     if let Ok(fields) = &listed {
         let mut text = String::new();
         Encoder { bodies: &Held::default(), out: &mut text }.fields(fields);
-        assert_eq!(decode::parse_fields(&text).ok().as_ref(), Some(fields), "field maps come back");
+        assert_eq!(parse_fields(&text).ok().as_ref(), Some(fields), "field maps come back");
     }
     let _outline = decode::Outline::parse(manifest);
-    let _versions = decode::changed_fields(changes, 1);
+    let _versions = changed_fields(changes, 1);
     let bodies = Held::default();
     segment(changes, fields, &bodies);
     let Some(first) = decoded(changes, manifest, &bodies) else { return false };
@@ -75,7 +76,7 @@ pub fn checkpoint(changes: &str, manifest: &str, fields: &str) -> bool {
 }
 
 fn decoded(changes: &str, manifest: &str, bodies: &Held) -> Option<Checkpoint> {
-    let stored = decode::parse_changes(changes).ok()?;
+    let stored = parse_changes(changes).ok()?;
     let inline = stored.iter().filter(|change| change.part().is_none());
     let changes = inline.map(|change| {
         let ops = change.ops.iter().map(|op| op.resolve(bodies)).collect::<Result<_, _>>()?;

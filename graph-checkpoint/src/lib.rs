@@ -50,11 +50,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-mod background_pruning;
+#[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+compile_error!("superstep-checkpoint needs its feature `sqlite` or `postgres`");
+
 mod checkpoint_reader;
 mod checksum;
-mod column;
-mod connection;
 mod durability;
 #[cfg(feature = "encryption")]
 mod encryption;
@@ -62,41 +62,30 @@ mod encryption;
 #[path = "encryption/absent.rs"]
 mod encryption;
 mod error;
-mod file;
-#[cfg(any(fuzzing, test))]
+#[cfg(all(any(fuzzing, test), feature = "sqlite"))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod history;
 mod limited;
 pub mod maintenance;
-mod options;
 mod pending;
 pub mod portable;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod read;
 mod read_only;
 mod records;
 mod retention;
-mod saver;
-mod sqlite_reader;
-mod store;
-mod watcher;
-mod write;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod subgraphs;
 
-pub use checkpoint_reader::CheckpointReader;
+pub use checkpoint_reader::{CheckpointReader, Located, ThreadList, ThreadSize};
 pub use durability::Durability;
 #[cfg(feature = "encryption")]
 pub use encryption::{Key, KeyError, KeyId, KeyRing, Keys};
-pub use file::checkpoint_file::CheckpointFile;
-pub use history::manifest::MAP_EVERY;
-pub use options::{SqliteOptions, Stage};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresReader, PostgresSaver, PostgresStore};
-pub use read::overview::{Located, ThreadSize};
-pub use read::subgraphs::Subgraph;
-pub use read::threads::ThreadList;
 pub use read_only::ReadOnlySaver;
-pub use saver::SqliteSaver;
-pub use sqlite_reader::SqliteReader;
-pub use store::SqliteStore;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{CheckpointFile, MAP_EVERY, SqliteOptions, SqliteReader, SqliteSaver, SqliteStore, Stage};
+pub use subgraphs::Subgraph;

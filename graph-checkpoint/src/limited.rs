@@ -1,17 +1,9 @@
 //! Limits on the size of rows, and errors for data that exceeds a limit.
 
 use superstep_core::checkpoint::StoreError;
-use superstep_core::state::{CodecError, Excess, SizeLimits};
+use superstep_core::state::{CodecError, Excess};
 
 use crate::error::corrupt;
-
-/// Returns the largest row in bytes that SQLite may return: an encrypted text within the limits, with the other
-/// columns.
-pub(crate) fn longest_row(limits: SizeLimits) -> i32 {
-    const BESIDE: usize = 4 << 20;
-    let most = limits.most_bytes();
-    i32::try_from(most.saturating_add(most / 2).saturating_add(BESIDE)).unwrap_or(i32::MAX)
-}
 
 pub(crate) fn too_large(place: impl core::fmt::Display, excess: Excess) -> StoreError {
     StoreError::TooLarge { place: place.to_string(), excess }

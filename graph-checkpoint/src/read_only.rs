@@ -1,7 +1,5 @@
 //! A checkpoint file or a database as a saver that only reads.
 
-mod file;
-
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,14 +12,11 @@ use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::records::Records;
 use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, StoreBackend};
 
-use crate::checkpoint_reader;
-use crate::file::checkpoint_file::CheckpointFile;
+use crate::error::access_error;
 #[cfg(feature = "postgres")]
 use crate::postgres::ReadDatabase;
-use crate::read::{overview, reader};
-use crate::store::{self, table};
-
-pub(crate) use self::file::ReadFile;
+#[cfg(feature = "sqlite")]
+use crate::sqlite::{CheckpointFile, ReadFile};
 
 /// Reads the checkpoints of a file or a database, the rows of a server and the items of a store as a saver and a store,
 /// for graphs that are only read, such as those that the program `superstep` serves.
@@ -57,6 +52,7 @@ pub struct ReadOnlySaver(Source);
 
 #[derive(Clone)]
 enum Source {
+    #[cfg(feature = "sqlite")]
     File(ReadFile),
     #[cfg(feature = "postgres")]
     Database(ReadDatabase),
@@ -74,15 +70,18 @@ impl ReadOnlySaver {
     ///
     /// # Errors
     /// Returns the errors of [`SqliteReader::open`](crate::SqliteReader::open).
+    #[cfg(feature = "sqlite")]
     pub async fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
         ReadFile::open(file.into()).await.map(|file| Self(Source::File(file)))
     }
 
     /// Returns the file with its keys and limits, for other readers, such as a [`SqliteReader`](crate::SqliteReader); `None`
     /// for a database.
+    #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
         match &self.0 {
+            #[cfg(feature = "sqlite")]
             Source::File(file) => Some(file.file().clone()),
             #[cfg(feature = "postgres")]
             Source::Database(_) => None,
@@ -95,7 +94,8 @@ impl ReadOnlySaver {
     /// Returns an error if the file or the database cannot be read.
     pub async fn graphs(&self) -> Result<Vec<GraphDescription>, StoreError> {
         match &self.0 {
-            Source::File(file) => file.query(overview::graphs).await,
+            #[cfg(feature = "sqlite")]
+            Source::File(file) => file.graphs().await,
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.graphs().await,
         }
@@ -104,6 +104,7 @@ impl ReadOnlySaver {
     /// Returns the error of a request that would write.
     fn refused(&self) -> StoreError {
         match &self.0 {
+            #[cfg(feature = "sqlite")]
             Source::File(file) => file.refused(),
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.refused(),
@@ -119,10 +120,8 @@ impl Checkpointer for ReadOnlySaver {
 
     async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         match &self.0 {
-            Source::File(file) => {
-                let name = thread.clone();
-                file.query(move |connection| reader::load(connection, &name, &at, known)).await
-            }
+            #[cfg(feature = "sqlite")]
+            Source::File(file) => file.load(thread, at, known).await,
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.saver.load(thread, at, known).await,
         }
@@ -160,9 +159,8 @@ impl Checkpointer for ReadOnlySaver {
 
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
         match &self.0 {
-            Source::File(file) => {
-                file.query(move |connection| checkpoint_reader::scan(connection, &scan)).await
-            }
+            #[cfg(feature = "sqlite")]
+            Source::File(file) => file.scan(scan).await,
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.saver.scan(scan).await,
         }
@@ -182,6 +180,7 @@ impl Checkpointer for ReadOnlySaver {
 
     fn records(&self) -> Option<Arc<dyn Records>> {
         Some(match &self.0 {
+            #[cfg(feature = "sqlite")]
             Source::File(file) => file.records(),
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.records.clone(),
@@ -194,29 +193,25 @@ impl Checkpointer for ReadOnlySaver {
 impl StoreBackend for ReadOnlySaver {
     async fn get(&self, namespace: &Namespace, key: &str, now: u64) -> Result<Option<Entry>, AccessError> {
         match &self.0 {
-            Source::File(file) => {
-                let (path, key) = (namespace.path(), key.to_owned());
-                file.items(move |connection| table::get(connection, &path, &key, now)).await
-            }
+            #[cfg(feature = "sqlite")]
+            Source::File(file) => file.get(namespace, key, now).await,
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.store.get(namespace, key, now).await,
         }
     }
 
     async fn put(&self, _put: Put, _now: u64) -> Result<(), AccessError> {
-        Err(store::access_error(self.refused()))
+        Err(access_error(self.refused()))
     }
 
     async fn delete(&self, _namespace: &Namespace, _key: &str, _now: u64) -> Result<bool, AccessError> {
-        Err(store::access_error(self.refused()))
+        Err(access_error(self.refused()))
     }
 
     async fn search(&self, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
         match &self.0 {
-            Source::File(file) => {
-                let search = search.clone();
-                file.items(move |connection| table::search(connection, &search, now)).await
-            }
+            #[cfg(feature = "sqlite")]
+            Source::File(file) => file.search(search, now).await,
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.store.search(search, now).await,
         }
@@ -224,17 +219,15 @@ impl StoreBackend for ReadOnlySaver {
 
     async fn namespaces(&self, under: &Namespace, now: u64) -> Result<Vec<Namespace>, AccessError> {
         match &self.0 {
-            Source::File(file) => {
-                let path = under.path();
-                file.items(move |connection| table::namespaces(connection, &path, now)).await
-            }
+            #[cfg(feature = "sqlite")]
+            Source::File(file) => file.namespaces(under, now).await,
             #[cfg(feature = "postgres")]
             Source::Database(database) => database.store.namespaces(under, now).await,
         }
     }
 
     async fn sweep(&self, _now: u64) -> Result<u64, AccessError> {
-        Err(store::access_error(self.refused()))
+        Err(access_error(self.refused()))
     }
 }
 
@@ -242,6 +235,7 @@ impl fmt::Debug for ReadOnlySaver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ReadOnlySaver");
         match &self.0 {
+            #[cfg(feature = "sqlite")]
             Source::File(file) => shown.field("file", file.file()),
             #[cfg(feature = "postgres")]
             Source::Database(database) => shown.field("database", &database.saver),

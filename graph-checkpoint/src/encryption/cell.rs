@@ -1,7 +1,7 @@
 //! The cell of a table to which an encrypted text is bound.
 
 /// The first character of every encrypted text. No JSON text begins with it.
-pub(super) const MARK: char = '~';
+pub(crate) const MARK: char = '~';
 
 /// Returns `true` if a stored text is encrypted.
 pub(crate) fn is_sealed(stored: &str) -> bool {
@@ -24,6 +24,7 @@ impl Cell {
     }
 
     /// Adds the number of the row, which errors show.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn named(self, row: i64) -> Self {
         Self { row: Some(row), ..self }
     }
@@ -51,6 +52,7 @@ impl Cell {
         }
     }
 
+    #[cfg(feature = "sqlite")]
     pub(crate) fn optional_int(self, value: Option<i64>) -> Self {
         match value {
             Some(value) => self.int(value),

@@ -5,30 +5,11 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chacha20poly1305::{AeadInOut, Tag, XChaCha20Poly1305, XNonce};
 use superstep_core::checkpoint::StoreError;
 
-use super::cell::MARK;
 use super::random;
 use crate::error::corrupt;
 
 const NONCE: usize = 24;
 const TAG: usize = 16;
-
-/// Returns the prefix of texts that are encrypted with the key of this number.
-pub(super) fn prefix(number: i64) -> String {
-    format!("{MARK}{number}.")
-}
-
-/// Splits an encrypted text into the number of its key and the rest.
-pub(super) fn parts(stored: &str) -> Option<(i64, &str)> {
-    let (number, sealed) = stored.strip_prefix(MARK)?.split_once('.')?;
-    Some((number.parse().ok()?, sealed))
-}
-
-/// Splits an encrypted text that is stored as bytes into the number of its key and the rest.
-pub(super) fn parts_of_bytes(stored: &[u8]) -> Option<(i64, &[u8])> {
-    let end = stored.iter().position(|byte| *byte == b'.')?;
-    let (prefix, sealed) = (std::str::from_utf8(&stored[..=end]).ok()?, &stored[end + 1..]);
-    Some((parts(prefix)?.0, sealed))
-}
 
 /// Encrypts a text; `stored` is its prefix.
 pub(crate) fn encrypt(
@@ -42,18 +23,8 @@ pub(crate) fn encrypt(
     Ok(stored)
 }
 
-/// Encrypts a text as bytes.
-pub(super) fn encrypt_as_bytes(
-    cipher: &XChaCha20Poly1305,
-    number: i64,
-    text: &str,
-    authenticated: &[u8],
-) -> Result<Vec<u8>, StoreError> {
-    sealed_behind(prefix(number), cipher, text, authenticated)
-}
-
 /// Returns the nonce, the ciphertext and the tag, after a prefix.
-fn sealed_behind(
+pub(crate) fn sealed_behind(
     prefix: String,
     cipher: &XChaCha20Poly1305,
     text: &str,
@@ -78,7 +49,7 @@ pub(crate) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8
 }
 
 /// Decrypts a text that is stored as bytes, like [`open`].
-pub(super) fn open_bytes(
+pub(crate) fn open_bytes(
     cipher: &XChaCha20Poly1305,
     mut sealed: Vec<u8>,
     authenticated: &[u8],

@@ -10,67 +10,8 @@ use superstep_core::checkpoint::{
 use superstep_core::id::NodeName;
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 
-use crate::connection::Connection;
 use crate::error::corrupt;
-use crate::history::manifest::{Bodies, Fields, Version};
-use crate::history::segment::{Part, Segments};
-
-/// A stored change.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StoredChange {
-    pub(crate) field: FieldId,
-    #[serde(default)]
-    prev: Option<StoredVersion>,
-    /// `None` if they are in a segment.
-    #[serde(default)]
-    pub(crate) ops: Vec<StoredOp>,
-    #[serde(default)]
-    segment: Option<(i64, usize)>,
-}
-
-impl StoredChange {
-    /// Returns the previous version, unless the operations are in a segment.
-    pub(crate) fn prev(&self) -> Option<Version> {
-        self.prev.map(|prev| prev.of(self.field))
-    }
-
-    /// Returns the location of the operations in a segment, if they are in one.
-    pub(crate) fn part(&self) -> Option<Part> {
-        self.segment.map(|(segment, version)| Part { segment, version })
-    }
-
-    /// Returns the change with its operations, from the row or from a segment.
-    pub(crate) fn resolve(
-        &self,
-        connection: &Connection,
-        segments: &mut Segments,
-        bodies: &impl Bodies,
-    ) -> Result<Change, StoreError> {
-        let moved = self.part().map(|part| segments.ops(connection, part)).transpose()?;
-        if let Some(moved) = &moved {
-            bodies.count(moved.iter().map(StoredOp::bytes).sum())?;
-        }
-        let ops = moved.as_ref().unwrap_or(&self.ops).iter().map(|op| op.resolve(bodies));
-        Ok(Change { field: self.field, ops: ops.collect::<Result<_, _>>()? })
-    }
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum StoredVersion {
-    Same(i64),
-    Other(i64, FieldId),
-}
-
-impl StoredVersion {
-    pub(crate) fn of(self, field: FieldId) -> Version {
-        match self {
-            Self::Same(seq) => Version { seq, field },
-            Self::Other(seq, field) => Version { seq, field },
-        }
-    }
-}
+use crate::history::manifest::Bodies;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,20 +33,6 @@ pub(crate) enum StoredOp {
 }
 
 impl StoredOp {
-    /// Returns the length of the operand if it is stored inline, and zero otherwise.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Set(json)
-            | Self::Extend(json)
-            | Self::MapPut(json)
-            | Self::MapRemove(json)
-            | Self::SetAdd(json)
-            | Self::SetRemove(json)
-            | Self::Keyed(json) => json.as_str().len(),
-            _ => 0,
-        }
-    }
-
     pub(crate) fn resolve(&self, bodies: &impl Bodies) -> Result<Op, StoreError> {
         Ok(match self {
             Self::Set(json) => Op::Set(json.clone()),
@@ -208,33 +135,6 @@ fn either(inline: Option<Json>, body: Option<i64>, bodies: &impl Bodies) -> Resu
 
 fn bad(reason: impl core::fmt::Display) -> StoreError {
     corrupt("a checkpoint's manifest", reason)
-}
-
-pub(crate) fn parse_changes(text: &str) -> Result<Vec<StoredChange>, StoreError> {
-    serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
-}
-
-/// Returns the versions that the changes at `seq` created.
-pub(crate) fn changed_fields(text: &str, seq: i64) -> Result<Fields, StoreError> {
-    #[derive(Deserialize)]
-    struct Outline {
-        field: FieldId,
-    }
-    let changes: Vec<Outline> =
-        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))?;
-    let mut fields = Fields::new();
-    for Outline { field } in changes {
-        fields.resize(fields.len().max(field.index() + 1), None);
-        fields[field.index()] = Some(Version { seq, field });
-    }
-    Ok(fields)
-}
-
-pub(crate) fn parse_fields(text: &str) -> Result<Fields, StoreError> {
-    let stored: Vec<Option<StoredVersion>> =
-        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's field map", error))?;
-    let ids = (0..=u16::MAX).map(FieldId);
-    Ok(stored.into_iter().zip(ids).map(|(stored, field)| stored.map(|stored| stored.of(field))).collect())
 }
 
 /// Returns the positions at which the subgraphs continue whose state a checkpoint keeps.
@@ -366,6 +266,7 @@ impl Outline {
     }
 
     /// Returns `true` if the checkpoint has next nodes.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn leads_on(&self) -> bool {
         self.next.iter().any(|next| !next.node.is_end())
     }

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use superstep_core::checkpoint::{Cause, Checkpoint, Frontier, NextTask, StoreError, TaskRecord};
-use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
+use superstep_core::state::{Change, Json, Logged, LoggedWrite, Op};
 
-use crate::history::manifest::{Bodies, Fields, Version};
-use crate::history::segment::Part;
+use crate::history::manifest::Bodies;
 
 /// Encodes the parts of one row.
 pub(crate) struct Encoder<'a, B> {
@@ -13,7 +12,7 @@ pub(crate) struct Encoder<'a, B> {
     pub(crate) out: &'a mut String,
 }
 
-fn push_int(out: &mut String, value: i64) {
+pub(crate) fn push_int(out: &mut String, value: i64) {
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -43,103 +42,6 @@ fn push_text(out: &mut String, text: &str) {
 }
 
 impl<B: Bodies> Encoder<'_, B> {
-    /// Encodes the changes, each with its previous version; `fields` then contains the new versions.
-    pub(crate) fn changes(
-        &mut self,
-        changes: &[Change],
-        seq: i64,
-        fields: &mut Fields,
-    ) -> Result<(), StoreError> {
-        self.out.push('[');
-        for (position, change) in changes.iter().enumerate() {
-            let index = change.field.index();
-            if fields.len() <= index {
-                fields.resize(index + 1, None);
-            }
-            let whole = change.ops.first().is_some_and(Op::is_whole);
-            self.change(position, change, fields[index].filter(|_| !whole))?;
-            fields[index] = Some(Version { seq, field: change.field });
-        }
-        self.out.push(']');
-        Ok(())
-    }
-
-    /// Encodes a change with its previous version.
-    pub(crate) fn change(
-        &mut self,
-        position: usize,
-        change: &Change,
-        prev: Option<Version>,
-    ) -> Result<(), StoreError> {
-        self.begin_change(position, change.field, prev);
-        self.out.push_str(",\"ops\":[");
-        for (position, op) in change.ops.iter().enumerate() {
-            if position > 0 {
-                self.out.push(',');
-            }
-            self.op(op)?;
-        }
-        self.out.push_str("]}");
-        Ok(())
-    }
-
-    /// Encodes a change whose operations are already stored: in a segment, or as these texts.
-    pub(crate) fn stored_change(
-        &mut self,
-        position: usize,
-        field: FieldId,
-        prev: Option<Version>,
-        part: Option<Part>,
-        ops: &[String],
-    ) {
-        self.begin_change(position, field, prev);
-        match part {
-            Some(part) => {
-                self.out.push_str(",\"segment\":[");
-                push_int(self.out, part.segment);
-                self.out.push(',');
-                push_int(self.out, part.version as i64);
-            }
-            None => {
-                self.out.push_str(",\"ops\":[");
-                for (position, op) in ops.iter().enumerate() {
-                    if position > 0 {
-                        self.out.push(',');
-                    }
-                    self.out.push_str(op);
-                }
-            }
-        }
-        self.out.push_str("]}");
-    }
-
-    fn begin_change(&mut self, position: usize, field: FieldId, prev: Option<Version>) {
-        self.out.push_str(if position == 0 { "{\"field\":" } else { ",{\"field\":" });
-        push_int(self.out, i64::from(field.0));
-        if let Some(version) = prev {
-            self.out.push_str(",\"prev\":");
-            self.version(version, field);
-        }
-    }
-
-    /// Encodes the whole map from field to version.
-    pub(crate) fn fields(&mut self, fields: &Fields) {
-        self.out.push('[');
-        for (index, version) in fields.iter().enumerate() {
-            if index > 0 {
-                self.out.push(',');
-            }
-            match version {
-                Some(version) => {
-                    let field = FieldId(u16::try_from(index).unwrap_or(u16::MAX));
-                    self.version(*version, field);
-                }
-                None => self.out.push_str("null"),
-            }
-        }
-        self.out.push(']');
-    }
-
     /// Encodes all parts of a checkpoint that do not have their own columns.
     pub(crate) fn manifest(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.out.push('{');
@@ -191,18 +93,6 @@ impl<B: Bodies> Encoder<'_, B> {
         }
         self.out.push(']');
         Ok(())
-    }
-
-    fn version(&mut self, version: Version, field: FieldId) {
-        if version.field == field {
-            push_int(self.out, version.seq);
-        } else {
-            self.out.push('[');
-            push_int(self.out, version.seq);
-            self.out.push(',');
-            push_int(self.out, i64::from(version.field.0));
-            self.out.push(']');
-        }
     }
 
     pub(crate) fn op(&mut self, op: &Op) -> Result<(), StoreError> {

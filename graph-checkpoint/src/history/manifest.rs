@@ -12,21 +12,7 @@
 //! In both, `x_body` instead of `x` refers to a text in the table `body`.
 
 use superstep_core::checkpoint::StoreError;
-use superstep_core::state::{FieldId, Json};
-
-/// The number of checkpoints of a branch between two whole maps from field to version. A whole map is also stored when
-/// the schema changes.
-pub const MAP_EVERY: u32 = 64;
-
-/// The location of a field's version: the changes of a checkpoint, under the field's id in that checkpoint's schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Version {
-    pub(crate) seq: i64,
-    pub(crate) field: FieldId,
-}
-
-/// The map from field to version at one checkpoint.
-pub(crate) type Fields = Vec<Option<Version>>;
+use superstep_core::state::Json;
 
 /// The size in bytes from which a text is stored once per content.
 const BODY_FROM: usize = 4096;
@@ -42,6 +28,7 @@ pub(crate) trait Bodies {
     fn find(&self, id: i64) -> Result<Json, StoreError>;
 
     /// Counts bytes that were read elsewhere against the limit. An implementation that reads single texts has no limit.
+    #[cfg(feature = "sqlite")]
     fn count(&self, _bytes: usize) -> Result<(), StoreError> {
         Ok(())
     }

@@ -17,28 +17,24 @@
 //! These are plain functions on a path. They block, so an async program calls them on a thread that may block. They
 //! need neither the types nor the program that wrote the file. A program may use the file at the same time.
 
-mod backup;
-mod collect;
+mod deleted;
 mod error;
-mod migrate;
-mod prune;
 #[cfg(feature = "encryption")]
-mod rekey;
-pub(crate) mod retention_pass;
+mod rekeyed;
 mod usage;
-mod vacuum;
-mod verify;
-mod writing;
+mod verified;
 
-pub use crate::retention::Retention;
-pub use backup::{Copied, Existing, backup};
-pub use collect::{Collected, collect, collectable};
-pub use error::MaintenanceError;
-pub use migrate::{Migration, migrate, migration};
-pub use prune::{Pruned, prunable, prune};
+pub use self::deleted::{Collected, Pruned, Retained};
+pub use self::error::MaintenanceError;
 #[cfg(feature = "encryption")]
-pub use rekey::{Form, Rekeyed, rekey};
-pub use retention_pass::Retained;
-pub use usage::{FieldUsage, TableUsage, ThreadUsage, Usage, usage};
-pub use vacuum::{Vacuumed, vacuum};
-pub use verify::{Counts, Finding, Unused, Verified, verify};
+pub use self::rekeyed::{Form, Rekeyed};
+pub use self::usage::{FieldUsage, TableUsage, ThreadUsage, Usage};
+pub use self::verified::{Counts, Finding, Unused, Verified};
+pub use crate::retention::Retention;
+#[cfg(all(feature = "encryption", feature = "sqlite"))]
+pub use crate::sqlite::maintenance::rekey::rekey;
+#[cfg(feature = "sqlite")]
+pub use crate::sqlite::maintenance::{
+    Copied, Existing, Migration, Vacuumed, backup, collect, collectable, migrate, migration, prunable, prune,
+    usage, vacuum, verify,
+};

@@ -28,7 +28,6 @@ pub(crate) mod plan;
 pub(crate) mod read;
 mod redact;
 mod verify;
-mod write;
 
 use std::fmt;
 
@@ -40,8 +39,6 @@ use superstep_core::state::{Excess, SizeLimits};
 pub(crate) use self::document::Document;
 use crate::checkpoint_reader::CheckpointReader;
 use crate::limited::too_large;
-use crate::saver::SqliteSaver;
-use crate::write::queue::Kind;
 
 /// A thread as a document.
 #[derive(Clone)]
@@ -188,18 +185,11 @@ pub trait ImportTarget: private::Sealed + Send + Sync {
 mod private {
     pub trait Sealed {}
 
-    impl Sealed for crate::saver::SqliteSaver {}
+    #[cfg(feature = "sqlite")]
+    impl Sealed for crate::sqlite::SqliteSaver {}
 
     #[cfg(feature = "postgres")]
     impl Sealed for crate::postgres::PostgresSaver {}
-}
-
-#[async_trait]
-impl ImportTarget for SqliteSaver {
-    async fn import(&self, export: Export, name: &ThreadId) -> Result<(), StoreError> {
-        let name = name.clone();
-        self.write(Kind::Long, move |turn| turn.cache.import(&export.document, &name).map(Ok)).await
-    }
 }
 
 /// Stores an export as the thread `name`, in one transaction. Checkpoints that the thread shares with others are stored

@@ -1,6 +1,5 @@
-//! Selects the parts of a document, and reads them from a file.
+//! Selects the parts of a document, and reads them from rows.
 
-use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
 
@@ -9,17 +8,9 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::Json;
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
-use crate::connection::Connection;
 use crate::error::corrupt;
-use crate::history::branch;
-use crate::history::described::{Key, schema_text, topology_part};
-use crate::history::rows::{CheckpointRow, ThreadRow};
-use crate::pending;
-use crate::pending::emitted;
-use crate::pending::key::Seen;
-use crate::read::named;
-use crate::read::reader::{self, Material, Read};
-use crate::write::delete::{kept, place};
+use crate::history::rows::ThreadRow;
+use crate::pending::Seen;
 
 /// The rows from which a document is read, in one snapshot.
 pub(crate) trait Rows {
@@ -74,71 +65,6 @@ pub(crate) fn read(rows: &impl Rows, thread: &ThreadId) -> Result<Option<Documen
         return Ok(None);
     }
     Selection::of(rows, thread, own)?.document(rows).map(Some)
-}
-
-/// The rows of a file.
-struct FileRows<'c> {
-    connection: &'c Connection,
-    material: RefCell<Material>,
-}
-
-impl Rows for FileRows<'_> {
-    /// Their rows.
-    type Described = (i64, i64);
-
-    fn on_or_below(&self, thread: &ThreadId) -> Result<Vec<ThreadRow>, StoreError> {
-        ThreadRow::on_or_below(self.connection, thread)
-    }
-
-    fn thread(&self, id: i64) -> Result<ThreadRow, StoreError> {
-        ThreadRow::get(self.connection, id)
-    }
-
-    fn names(&self, thread: i64) -> Result<Vec<(CheckpointName, i64)>, StoreError> {
-        named::of(self.connection, thread)
-    }
-
-    fn ends(&self, thread: i64) -> Result<Vec<i64>, StoreError> {
-        branch::of(self.connection, thread)
-    }
-
-    fn link(&self, seq: i64) -> Result<Link, StoreError> {
-        let link =
-            |row: CheckpointRow, _: &str| Ok(Link { id: row.id, parent: row.parent, thread: row.thread });
-        CheckpointRow::visit(self.connection, seq, link)
-    }
-
-    fn kept(&self, seq: i64, named: &mut Vec<i64>) -> Result<Vec<i64>, StoreError> {
-        let kept = kept(self.connection, place(seq), named)?;
-        Ok(kept.into_iter().map(|kept| kept.0.cast_signed()).collect())
-    }
-
-    fn checkpoint(&self, seq: i64) -> Result<(Checkpoint, (i64, i64)), StoreError> {
-        let Read { row, checkpoint, .. } =
-            reader::checkpoint(self.connection, seq, &mut self.material.borrow_mut())?;
-        Ok((checkpoint, (row.schema, row.topology)))
-    }
-
-    fn schema(&self, (schema, _): &(i64, i64)) -> Result<Option<Json>, StoreError> {
-        schema_text(self.connection, Key::Row(*schema))
-    }
-
-    fn topology(&self, (_, topology): &(i64, i64)) -> Result<Option<(String, Json)>, StoreError> {
-        topology_part(self.connection, Key::Row(*topology))
-    }
-
-    fn emitted(&self, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {
-        emitted::of(self.connection, seq)
-    }
-
-    fn work(&self, seen: Seen) -> Result<Carried, StoreError> {
-        pending::on(self.connection, seen)
-    }
-}
-
-/// Reads the document of a thread of a file.
-pub(crate) fn of_file(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
-    read(&FileRows { connection, material: RefCell::default() }, thread)
 }
 
 /// The parts that belong to a thread.

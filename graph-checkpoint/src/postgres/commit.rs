@@ -21,7 +21,7 @@ use crate::error::corrupt;
 use crate::history::encode::Encoder;
 use crate::history::rows::source_code;
 use crate::limited::{too_large, undecoded};
-use crate::pending::key::encode;
+use crate::pending::encode;
 
 /// The numbers of a state's fields under the schema of the next checkpoint.
 struct Renumbered {

@@ -14,7 +14,7 @@ use super::error::{Fault, located};
 use super::parts::{Line, Part, Reading, Schemas, kind, whole};
 use super::stored::{self, Texts};
 use crate::error::corrupt;
-use crate::pending::key::Seen;
+use crate::pending::Seen;
 
 const LINES: &str = "SELECT l.* FROM unnest($1) s(seq), LATERAL @.line(s.seq) l";
 

@@ -10,24 +10,24 @@ use superstep_core::checkpoint::StoreError;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, IsolationLevel, Row, RowStream, Socket};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::call::Call;
 use super::error::{Fault, PostgresError, with_causes};
 use super::options::PostgresOptions;
-use crate::error::FileError;
+use super::tls::Connector;
+use crate::error::ReaderError;
 
 /// A pool of connections, and the schema that they use.
 pub(crate) struct Database {
     pool: Pool,
     config: Config,
-    tls: MakeRustlsConnect,
+    tls: Connector,
     /// The name of the schema as an identifier in quotes.
     pub(crate) schema: String,
     busy_limit: Duration,
 }
 
-type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+type TlsStream = <Connector as MakeTlsConnect<Socket>>::Stream;
 
 /// The requests that are sent again although an earlier attempt may have been carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Database {
 
     /// Returns the error of a request to write to a schema that was opened for reading.
     pub(crate) fn refused(&self) -> StoreError {
-        FileError::ReadOnly(format!("the schema {}", self.schema)).into()
+        ReaderError::ReadOnly(format!("the schema {}", self.schema)).into()
     }
 
     /// Returns the time in which a call is repeated.

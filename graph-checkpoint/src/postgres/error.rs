@@ -26,14 +26,22 @@ pub(crate) enum PostgresError {
     Forbidden(String),
     #[error("the database accepts the user only with TLS: {0}; connect with `sslmode=require`")]
     NeedsTls(String),
+    #[cfg(any(test, not(feature = "postgres-tls")))]
+    #[error(
+        "the program was built without TLS: build it with the feature `postgres-tls`, or connect with `sslmode=disable` on a \
+         network that you trust"
+    )]
+    NoTls,
     #[error(
         "the connection to the database cannot be secured with TLS: {0}; check `sslmode` and `sslrootcert`"
     )]
     Tls(String),
+    #[cfg(feature = "postgres-tls")]
     #[error(
         "`sslmode=verify-ca` and `sslmode=verify-full` need the certificates to trust: name their file with `sslrootcert` or `root_certificate`"
     )]
     NoRootCertificate,
+    #[cfg(feature = "postgres-tls")]
     #[error("failed to read the certificates in {}: {reason}", file.display())]
     RootCertificate { file: PathBuf, reason: String },
     #[error("failed to read the password in {}: {reason}", file.display())]

@@ -18,7 +18,7 @@ use super::session::Session;
 use crate::error::corrupt;
 use crate::history::decode;
 use crate::history::rows::ThreadRow;
-use crate::pending::key::Seen;
+use crate::pending::Seen;
 use crate::portable::document::Document;
 use crate::portable::read::{Link, Rows, read};
 

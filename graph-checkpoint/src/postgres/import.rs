@@ -18,7 +18,7 @@ use super::saver::PostgresSaver;
 use super::session::Session;
 use super::work::write;
 use crate::error::corrupt;
-use crate::pending::key::Seen;
+use crate::pending::Seen;
 use crate::portable::document::Document;
 use crate::portable::plan::{Plan, Taken, Target, root_of};
 use crate::portable::{Export, ImportTarget};

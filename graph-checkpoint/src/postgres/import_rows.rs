@@ -17,7 +17,7 @@ use super::stored::{self, Texts};
 use super::work::AskTexts;
 use crate::error::corrupt;
 use crate::history::rows::source_code;
-use crate::pending::key::encode;
+use crate::pending::encode;
 use crate::portable::document::CheckpointPart;
 use crate::portable::plan::{Plan, Row, Target, missing};
 

@@ -14,11 +14,11 @@ use super::parts::{Line, Part, kind};
 use super::scan::{ThreadParts, clamped};
 use super::session::{Session, scalar};
 use super::stored;
+use crate::checkpoint_reader::ThreadList;
+use crate::checkpoint_reader::{Located, ThreadSize};
 use crate::error::corrupt;
 use crate::history::decode::{self, Outlines};
-use crate::read::overview::{Located, ThreadSize};
-use crate::read::subgraphs::{Finding, Subgraph};
-use crate::read::threads::ThreadList;
+use crate::subgraphs::{Finding, Subgraph};
 
 /// All threads, and those without a head.
 const LIST: &str = "

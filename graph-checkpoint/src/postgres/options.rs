@@ -16,7 +16,7 @@ use super::password;
 use super::read_only::ReadDatabase;
 use super::reader::PostgresReader;
 use super::saver::PostgresSaver;
-use super::tls::{self, Tls};
+use super::tls::Tls;
 use crate::encryption::SharedKeys;
 use crate::maintenance::Retention;
 use crate::read_only::ReadOnlySaver;
@@ -200,7 +200,7 @@ impl PostgresOptions {
         let invalid = |error: tokio_postgres::Error| PostgresError::Address(with_causes(&error));
         let address = self.tls.take_from(&address);
         let mut config = Config::from_str(&address).map_err(invalid)?;
-        tls::prepare(&mut config);
+        self.tls.prepare(&mut config)?;
         password::complete(&mut config, self.password_file.as_deref())?;
         if config.get_application_name().is_none() {
             config.application_name("superstep");

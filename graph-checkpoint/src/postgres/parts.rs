@@ -22,7 +22,7 @@ use crate::history::decode::{self, Outlines, StoredOp};
 use crate::history::manifest::Bodies;
 use crate::history::rows::source_of;
 use crate::limited::{too_large, undecoded};
-use crate::pending::results::Pending;
+use crate::pending::Pending;
 
 /// Texts are stored where they are used, however long they are: the server compresses long ones.
 pub(crate) struct Inline;

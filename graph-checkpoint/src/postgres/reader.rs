@@ -12,10 +12,10 @@ use super::blocking::Blocking;
 use super::options::PostgresOptions;
 use super::session::Session;
 use crate::checkpoint_reader::CheckpointReader;
+use crate::checkpoint_reader::ThreadList;
+use crate::checkpoint_reader::{Located, ThreadSize};
 use crate::portable::{self, Export};
-use crate::read::overview::{Located, ThreadSize};
-use crate::read::subgraphs::Subgraph;
-use crate::read::threads::ThreadList;
+use crate::subgraphs::Subgraph;
 
 /// Reads the checkpoints of a Postgres database and never writes: it creates no schema, and takes no lock for which a
 /// program waits.

@@ -23,7 +23,7 @@ use super::stored::{self, Texts};
 use super::unsent::Holder;
 use super::work::{Onto, write};
 use crate::error::corrupt;
-use crate::pending::key::encode;
+use crate::pending::encode;
 
 /// The database of a saver, for one caller: with its lease, if it has one.
 #[derive(Clone)]

@@ -18,7 +18,7 @@ use super::error::{Fault, PostgresError};
 use super::saver::PostgresSaver;
 use super::session::scalar;
 use super::stored;
-use crate::store::access_error;
+use crate::error::access_error;
 
 /// Stores entries in a Postgres database, with an index of their words.
 ///

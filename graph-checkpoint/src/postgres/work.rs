@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::call::Call;
 use super::stored::{self, Texts};
-use crate::pending::key::encode;
-use crate::pending::results::encode_failure;
+use crate::pending::encode;
+use crate::pending::encode_failure;
 
 /// Begins a call that writes, with the lease of the caller.
 pub(crate) fn write<'c>(function: &'static str, lease: Option<&'c LeaseRecord>) -> Call<'c> {

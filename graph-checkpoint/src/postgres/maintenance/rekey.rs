@@ -25,7 +25,7 @@ use super::set_lock_timeout;
 use crate::encryption::Cell;
 use crate::error::{corrupt, keys};
 use crate::maintenance::{Form, Rekeyed};
-use crate::pending::results::Pending;
+use crate::pending::Pending;
 
 /// The largest number of rows that are rewritten at once.
 const ROWS: usize = 256;

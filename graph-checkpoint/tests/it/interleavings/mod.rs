@@ -8,7 +8,7 @@
 //!
 //! [Shuttle]: https://docs.rs/shuttle
 
-#[path = "../../../src/write/job_queue.rs"]
+#[path = "../../../src/sqlite/write/job_queue.rs"]
 mod job_queue;
 mod office;
 mod sync;

@@ -1,0 +1,4 @@
+//! Threads of a file as documents.
+
+pub(crate) mod read;
+mod write;
