@@ -48,7 +48,7 @@ impl Database {
         }
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let tls = options.tls.connector()?;
-        let manager = Manager::from_config(config.clone(), tls.clone(), manager);
+        let manager = Manager::from_config(config.clone(), Connector::clone(&tls), manager);
         let limit = Some(options.busy_limit);
         let timeouts = Timeouts { wait: limit, create: limit, recycle: limit };
         // The connection that was used last has the plans of the statements.
@@ -102,7 +102,7 @@ impl Database {
     pub(crate) async fn separate(
         &self,
     ) -> Result<(Client, Connection<Socket, TlsStream>), tokio_postgres::Error> {
-        self.config.connect(self.tls.clone()).await
+        self.config.connect(Connector::clone(&self.tls)).await
     }
 
     /// Calls a function, again and again while the database cannot carry out the call. A request that was carried out before
