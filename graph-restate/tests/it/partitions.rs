@@ -47,7 +47,7 @@ impl World {
         let port = free_ports(1)[0];
         let cluster = Cluster::with(Settings { port: Some(port), ..Settings::default() })?;
         let database = Balancer::start((network.database(), port).into(), vec![local(port)]).await.address;
-        let url = format!("postgres://superstep@{database}/postgres");
+        let url = format!("postgres://superstep@{database}/postgres?sslmode=disable");
         std::fs::write(folder.join(POSTGRES), url).expect("a file");
         Some(Self { network, _cluster: cluster })
     }
