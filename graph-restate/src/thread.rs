@@ -165,12 +165,7 @@ async fn spread(
     let mut calls: DurableFuturesUnordered<_> = left.by_ref().take(at_once).map(call).collect();
     let mut result = Ok(());
     loop {
-        let next = tokio::select! {
-            biased;
-            next = calls.next() => next,
-            () = served.stopping.cancelled() => return Err(stopping()),
-        };
-        match next {
+        match unless_stopping(served, calls.next()).await? {
             Ok(None) => return Ok(result),
             Ok(Some((_, ended))) => result = result.and(ended),
             // The calls are cancelled, too.
@@ -203,9 +198,14 @@ async fn ended<T: Deserialize + 'static>(
             ended => ended,
         }
     };
+    unless_stopping(served, ended).await
+}
+
+/// Awaits a future, unless this process is being stopped.
+async fn unless_stopping<T>(served: &Served, future: impl Future<Output = T>) -> HandlerResult<T> {
     tokio::select! {
         biased;
-        ended = ended => Ok(ended),
+        value = future => Ok(value),
         () = served.stopping.cancelled() => Err(stopping()),
     }
 }

@@ -1,4 +1,4 @@
-//! The service that drives the runs of a graph: slices of a run, and single tasks of wide supersteps.
+//! The service that drives the runs of a graph: slices of a run, and tasks of wide supersteps.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -69,7 +69,8 @@ BEGIN
         WHERE e.thread = _thread AND e.base = _base AND (_head OR e.outcome IS NOT NULL) ORDER BY e.id;
 END $$;
 
--- The work of one task on top of the head of its thread.
+-- The work of one task on top of the head of its thread. Queries of their own, so that the indexes find it among that of many
+-- tasks.
 CREATE FUNCTION @.work_of(_thread bigint, _base bigint, _task bytea) RETURNS SETOF @.part
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

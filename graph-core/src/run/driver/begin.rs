@@ -179,9 +179,10 @@ fn prepare(runtime: &Arc<Runtime>, order: Order, beginning: Beginning) -> Result
         (Verb::Task(task), Some(head)) => {
             let number =
                 pending(&head.checkpoint, task).ok_or_else(|| ThreadError::no_such_task(&thread, task))?;
+            let was_read = matches!(head.values, HeadValues::Stored { .. });
             let restored = driver.restore(head)?;
-            // The other tasks of this superstep need the same head.
-            if driver.keeps_head {
+            // The other tasks of this superstep need the same head while this one runs.
+            if take(&mut driver.keeps_head) && was_read {
                 driver.share_head();
             }
             if restored.finished.iter().any(|(finished, _)| *finished == number) {

@@ -225,8 +225,7 @@ impl Driver {
     }
 
     /// Leaves the thread's head in memory for other tasks of its superstep, while this run uses it.
-    pub(crate) fn share_head(&mut self) {
-        self.keeps_head = false;
+    pub(crate) fn share_head(&self) {
         if let Some(checkpoint) = &self.base.stored
             && checkpoint.schema == self.runtime.program.schema_fingerprint
         {
