@@ -17,8 +17,6 @@ use crate::server::{Server, free_ports};
 const ROUNDS: usize = 3;
 const TASKS: u32 = 256;
 const PROCESSES: usize = 4;
-/// The tasks that are called at the same time. While a process runs [`AT_ONCE`] of them, as many wait in it.
-const CALLED: usize = AT_ONCE * PROCESSES * 2;
 
 /// M2: 256 tasks of 200 ms on four processes, against one process.
 pub(crate) fn spread(place: &Place) -> Figure {
@@ -59,10 +57,13 @@ async fn through_restate(restate: &Server, url: &str, thread: &str, kills: bool)
     let ports = free_ports(PROCESSES);
     let balancer = Balancer::of_ports(0, &ports).await.address;
     let uri = format!("http://{balancer}");
-    let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, CALLED);
+    let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, TASKS);
     let mut workers: Vec<_> = ports.iter().map(|port| start(*port)).collect();
-    // Connections are opened before, and Postgres has planned the statements on each.
-    restate.call(&format!("fan/{thread}-warm/run"), &json!({ "items": TASKS })).await;
+    // Connections are opened before, and Postgres has planned the statements on each: it makes the plan that it keeps at the
+    // sixth call of a statement.
+    for warm in ["warm", "warmer"] {
+        restate.call(&format!("fan/{thread}-{warm}/run"), &json!({ "items": TASKS })).await;
+    }
     let before = lines(folder.path(), "worked").len();
     let call = format!("fan/{thread}/run");
     let begun = Instant::now();

@@ -12,7 +12,7 @@ use superstep::prelude::*;
 const RUN: Duration = Duration::from_millis(20);
 /// The time of a task of [`fan`].
 pub(crate) const TASK: Duration = Duration::from_millis(200);
-/// The calls that a connection of Restate takes, and the tasks that a process runs at the same time in both places.
+/// The tasks that a process of M2 runs at the same time.
 pub(crate) const AT_ONCE: usize = 16;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]

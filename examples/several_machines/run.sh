@@ -203,7 +203,8 @@ admin=$(free_port) ingress=$(free_port) fabric=$(free_port)
 # Its telemetry tries the network even when it is off; the proxy takes no connections.
 start restate env -C "$folder" RESTATE_ADMIN__BIND_ADDRESS=127.0.0.1:"$admin" RESTATE_INGRESS__BIND_ADDRESS=127.0.0.1:"$ingress" \
     RESTATE_BIND_ADDRESS=127.0.0.1:"$fabric" RESTATE_DISABLE_TELEMETRY=true HTTPS_PROXY=http://127.0.0.1:1 \
-    RESTATE_DEFAULT_NUM_PARTITIONS=4 "$restate" --no-logo --listen-mode=tcp --base-dir "$folder/restate"
+    RESTATE_DEFAULT_NUM_PARTITIONS=4 RESTATE_WORKER__INVOKER__HTTP2_INITIAL_MAX_SEND_STREAMS=4 \
+    "$restate" --no-logo --listen-mode=tcp --base-dir "$folder/restate"
 wait_for curl -sf "http://127.0.0.1:$admin/health"
 wait_for curl -sf "http://127.0.0.1:$ingress/restate/health"
 workers=("$(free_port)" "$(free_port)")

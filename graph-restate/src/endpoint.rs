@@ -31,8 +31,9 @@ const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 /// The flow-control windows, in bytes. With the default ones, journals of thousands of entries are replayed slowly.
 const WINDOW: u32 = 64 << 20;
 
-/// The most calls on one connection. Restate opens further ones, which a load balancer leads to other processes.
-const CALLS: u32 = 8;
+/// The most calls on one connection. Restate opens further ones, which a load balancer leads to other processes, so with
+/// fewer calls each the processes have more equal numbers of them.
+const CALLS: u32 = 4;
 
 /// The time without a message after which a connection is tested, and that the other side has to answer. Restate
 /// takes a minute.

@@ -21,7 +21,7 @@ use crate::outcome::{CANCELLED, cancelled, failed, is_cancelled, stopping};
 use crate::work::{Begin, Options, Part, Reached, Served, Tasks, Work};
 
 /// The number of calls that a superstep is spread in, if it has more tasks, and [`TASKS`] are enough for each call.
-const CALLS: usize = 128;
+const CALLS: usize = 256;
 
 /// The most tasks of a call.
 const TASKS: usize = 16;

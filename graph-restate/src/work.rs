@@ -226,9 +226,10 @@ async fn task(
     stop: &CancellationToken,
 ) -> HandlerResult<Result<(), TerminalError>> {
     let _place = tokio::select! {
-        place = served.places.acquire() => place.ok(),
-        () = stop.cancelled() => None,
+        biased;
+        () = stop.cancelled() => return Ok(Err(cancelled(thread.id()))),
         () = served.stopping.cancelled() => return Err(stopping()),
+        place = served.places.acquire() => place,
     };
     let run = configured(thread.run_task(id), configuration).cancel_on(stop.clone());
     match run.await {

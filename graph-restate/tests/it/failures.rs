@@ -115,7 +115,7 @@ async fn a_stopped_endpoint_hands_its_runs_over() {
     paid_once_each(folder.path(), 300);
 }
 
-/// The tasks wait for each other, so they run at the same time; and a connection takes 8 calls, so both processes run
+/// The tasks wait for each other, so they run at the same time; and a connection takes 4 calls, so both processes run
 /// some.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wide_superstep_is_spread_over_processes() {
@@ -149,21 +149,14 @@ async fn a_process_runs_no_more_tasks_than_it_may() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let fans = fan(folder.path()).await;
-    let here = Here::start(&server, restate(&[&fans]).max_concurrent_tasks(3)).await;
+    let _here = Here::start(&server, restate(&[&fans]).max_concurrent_tasks(3)).await;
 
     let run = server.send("fan/a/run", &json!({ "items": 12, "together": 4 })).await;
     until(|| lines(folder.path(), "worked").len() == 3).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(lines(folder.path(), "worked").len(), 3);
     assert_eq!(server.call("fan/a/cancel", &Value::Null).await, (200, json!(true)));
     assert_eq!(server.response(&run).await.0, 409);
-    assert_eq!(lines(folder.path(), "worked").len(), 3);
-
-    let address = here.address;
-    here.stop().await;
-    let _here = Here::start_at(&server, restate(&[&fans]), address).await;
-    let (_, finished) = server.call("fan/a/resume", &Value::Null).await;
-    assert_eq!(finished["values"]["processes"].as_array().map(Vec::len), Some(12), "{finished}");
-    assert_eq!(lines(folder.path(), "worked").len(), 12, "a task has run twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]

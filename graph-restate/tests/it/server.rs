@@ -185,6 +185,8 @@ fn spawn(
         // Telemetry tries the network even when it is off; this address takes no connections.
         .envs([("RESTATE_DISABLE_TELEMETRY", "true"), ("HTTPS_PROXY", "http://127.0.0.1:1")])
         .envs([("RESTATE_DEFAULT_NUM_PARTITIONS", "4"), ("RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE", "64MiB")])
+        // As docs/restate.md says: a new connection takes no more calls than it will run.
+        .env("RESTATE_WORKER__INVOKER__HTTP2_INITIAL_MAX_SEND_STREAMS", "4")
         .env("RESTATE_LOG_DISABLE_ANSI_CODES", "true")
         .envs(settings.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
