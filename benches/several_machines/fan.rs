@@ -25,7 +25,7 @@ pub(crate) fn spread(place: &Place) -> Figure {
     block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
         let saver = PostgresSaver::options().connections(AT_ONCE / 2).open(&url).await.expect("it opens");
-        let one = fan(folder.path(), AT_ONCE).checkpointer(saver);
+        let one = fan(folder.path()).max_concurrency(AT_ONCE).checkpointer(saver);
         let (mut values, mut baselines, mut killed) = (Vec::new(), Vec::new(), Vec::new());
         let mut busy = Vec::new();
         for round in 0..ROUNDS {
@@ -57,7 +57,7 @@ async fn through_restate(restate: &Server, url: &str, thread: &str, kills: bool)
     let ports = free_ports(PROCESSES);
     let balancer = Balancer::of_ports(0, &ports).await.address;
     let uri = format!("http://{balancer}");
-    let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri, TASKS);
+    let start = |port| Process::worker(url, folder.path(), port, &restate.admin(), &uri);
     let mut workers: Vec<_> = ports.iter().map(|port| start(*port)).collect();
     // Connections are opened before, and Postgres has planned the statements on each: it makes the plan that it keeps at the
     // sixth call of a statement.

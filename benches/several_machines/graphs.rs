@@ -82,7 +82,7 @@ enum Spread {
 }
 
 /// A superstep of many tasks that sleep. The effect comes after the sleep, so that a task that is killed has none.
-pub(crate) fn fan(folder: &Path, at_once: usize) -> Graph<Fan> {
+pub(crate) fn fan(folder: &Path) -> Graph<Fan> {
     let folder = folder.to_owned();
     let mut g = StateGraph::<Fan>::new("fan");
     let split = g.node("split", async |fan: Snapshot<Fan>| Spread::Items((0..fan.items).collect()));
@@ -102,7 +102,7 @@ pub(crate) fn fan(folder: &Path, at_once: usize) -> Graph<Fan> {
     g.edge(START, split);
     g.route(split, move |Spread::Items(items)| each(work, items));
     g.edge(work, END);
-    g.compile().expect("it is complete").max_concurrency(at_once)
+    g.compile().expect("it is complete")
 }
 
 /// Adds a line to a file.

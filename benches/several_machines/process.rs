@@ -24,10 +24,10 @@ impl Process {
         Self::start(&["serve", url, folder, &workers.to_string()])
     }
 
-    /// Starts a process that Restate calls, with at most this many tasks of a superstep in all processes.
-    pub(crate) fn worker(url: &str, folder: &Path, port: u16, admin: &str, uri: &str, tasks: u32) -> Self {
+    /// Starts a process that Restate calls. It runs at most [`AT_ONCE`] spread tasks at the same time.
+    pub(crate) fn worker(url: &str, folder: &Path, port: u16, admin: &str, uri: &str) -> Self {
         let folder = folder.to_str().expect("a path of letters");
-        Self::start(&["work", url, folder, &port.to_string(), admin, uri, &tasks.to_string()])
+        Self::start(&["work", url, folder, &port.to_string(), admin, uri])
     }
 
     fn start(arguments: &[&str]) -> Self {
@@ -77,10 +77,10 @@ pub(crate) fn run(arguments: &[String]) {
                     _ = parent => {}
                 }
             }
-            ["work", url, folder, port, admin, uri, tasks] => {
+            ["work", url, folder, port, admin, uri] => {
                 let saver =
                     PostgresSaver::options().connections(AT_ONCE / 2).open(url).await.expect("it opens");
-                let fan = fan(folder.as_ref(), tasks.parse().expect("a number")).checkpointer(saver.clone());
+                let fan = fan(folder.as_ref()).checkpointer(saver.clone());
                 let count = count(folder.as_ref()).checkpointer(saver);
                 let arguments = ["--port", port, "--register", admin, "--uri", uri];
                 superstep::restate(&[&count, &fan]).max_concurrent_tasks(AT_ONCE).run(arguments).await;

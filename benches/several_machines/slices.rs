@@ -26,7 +26,7 @@ pub(crate) fn overhead(place: &Place) -> Figure {
         let folder = tempfile::tempdir().expect("a folder");
         let port = free_ports(1)[0];
         let uri = format!("http://127.0.0.1:{port}");
-        let _worker = Process::worker(&url, folder.path(), port, &restate.admin(), &uri, 64);
+        let _worker = Process::worker(&url, folder.path(), port, &restate.admin(), &uri);
         let here = count(folder.path()).checkpointer(PostgresSaver::open(&url).await.expect("it opens"));
         let timed = async |thread: String, to: u64, through: bool| {
             let begun = Instant::now();
@@ -77,7 +77,7 @@ pub(crate) fn resumed(place: &Place) -> Figure {
             let ports = free_ports(2);
             let balancer = Balancer::of_ports(0, &ports).await;
             let uri = format!("http://{}", balancer.address);
-            let start = |port| Process::worker(&url, folder.path(), port, &restate.admin(), &uri, 64);
+            let start = |port| Process::worker(&url, folder.path(), port, &restate.admin(), &uri);
             // The second process begins when the first one has the run.
             let first = start(ports[0]);
             let call = format!("count/resumed-{number}/run");

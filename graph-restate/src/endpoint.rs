@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::{Future, ready};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http_body_util::{Either, Full};
@@ -215,7 +215,8 @@ impl Endpoint {
                 return Err(EndpointError::SameName { name: name.clone() });
             }
             let (places, stopping) = (Arc::clone(&places), stopping.clone());
-            let served = Served { graph, work, spread: self.spread, places, stopping };
+            let served =
+                Served { graph, work, spread: self.spread, places, stops: Mutex::default(), stopping };
             let services = services(served).map_err(|_| EndpointError::Name { name })?;
             builder = services.into_iter().fold(builder, |builder, service| builder.bind(service));
         }

@@ -158,7 +158,8 @@ async fn spread(
     let at_once = (served.graph.max_concurrency_in_use() / size).max(1);
     let call = |tasks: &[TaskId]| {
         let configuration = options.configuration.clone();
-        let tasks = Tasks { thread: thread.clone(), tasks: tasks.to_vec(), configuration };
+        let run = ctx.invocation_id().to_owned();
+        let tasks = Tasks { thread: thread.clone(), run, tasks: tasks.to_vec(), configuration };
         ctx.request::<_, ()>(RequestTarget::service(&served.work, "tasks"), Json(tasks)).call()
     };
     let mut left = tasks.chunks(size);

@@ -1,10 +1,10 @@
 //! The service that drives the runs of a graph: slices of a run, and tasks of wide supersteps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
@@ -49,8 +49,25 @@ pub(crate) struct Served {
     pub(crate) spread: usize,
     /// One for each task that the process runs at the same time.
     pub(crate) places: Arc<Semaphore>,
+    /// The tokens that cancel the spread tasks of a run in this process, by the invocation of the run.
+    pub(crate) stops: Mutex<HashMap<String, Weak<CancellationToken>>>,
     /// Cancelled when the process is being stopped.
     pub(crate) stopping: CancellationToken,
+}
+
+impl Served {
+    /// Returns the token that the calls of a run share in this process: the first one that is cancelled cancels all, so
+    /// that no task begins in the place of a cancelled one.
+    fn stop(&self, run: String) -> Arc<CancellationToken> {
+        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        stops.retain(|_, stop| stop.strong_count() > 0);
+        let stop = stops.entry(run).or_default();
+        stop.upgrade().unwrap_or_else(|| {
+            let new = Arc::default();
+            *stop = Arc::downgrade(&new);
+            new
+        })
+    }
 }
 
 /// The part of a run that an invocation drives.
@@ -146,6 +163,8 @@ pub(crate) enum Reached {
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Tasks {
     pub(crate) thread: ThreadId,
+    /// The invocation of the run.
+    pub(crate) run: String,
     pub(crate) tasks: Vec<TaskId>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(crate) configuration: Map<String, Value>,
@@ -194,16 +213,16 @@ pub(crate) async fn slices(served: Arc<Served>, ctx: Context<'_>, work: Work) ->
 
 /// Runs tasks of a superstep at the same time, and records their results.
 pub(crate) async fn tasks(served: Arc<Served>, ctx: Context<'_>, given: Tasks) -> HandlerResult<()> {
-    let Tasks { thread, tasks, configuration } = given;
+    let Tasks { thread, run, tasks, configuration } = given;
     let thread = served.graph.thread(thread);
     let never = ctx.signal::<()>(NEVER);
     let at_once = served.graph.max_concurrency_in_use().max(1);
     let run = async move || {
-        let stop = CancellationToken::new();
+        let stop = served.stop(run);
         let run = |id| task(&served, &thread, id, &configuration, &stop);
         let all = stream::iter(tasks).map(run).buffer_unordered(at_once).collect::<Vec<_>>();
         let mut result = Ok(());
-        for ended in cancelled_by(never, stop.clone(), all).await {
+        for ended in cancelled_by(never, (*stop).clone(), all).await {
             match ended {
                 Ok(Ok(())) => {}
                 // A failed task does not run again, even if another one of this call would be repeated.

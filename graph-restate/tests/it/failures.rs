@@ -149,7 +149,7 @@ async fn a_process_runs_no_more_tasks_than_it_may() {
     let Some(server) = Server::start().await else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let fans = fan(folder.path()).await;
-    let _here = Here::start(&server, restate(&[&fans]).max_concurrent_tasks(3)).await;
+    let here = Here::start(&server, restate(&[&fans]).max_concurrent_tasks(3)).await;
 
     let run = server.send("fan/a/run", &json!({ "items": 12, "together": 4 })).await;
     until(|| lines(folder.path(), "worked").len() == 3).await;
@@ -157,6 +157,14 @@ async fn a_process_runs_no_more_tasks_than_it_may() {
     assert_eq!(lines(folder.path(), "worked").len(), 3);
     assert_eq!(server.call("fan/a/cancel", &Value::Null).await, (200, json!(true)));
     assert_eq!(server.response(&run).await.0, 409);
+    assert_eq!(lines(folder.path(), "worked").len(), 3);
+
+    let address = here.address;
+    here.stop().await;
+    let _here = Here::start_at(&server, restate(&[&fans]), address).await;
+    let (_, finished) = server.call("fan/a/resume", &Value::Null).await;
+    assert_eq!(finished["values"]["processes"].as_array().map(Vec::len), Some(12), "{finished}");
+    assert_eq!(lines(folder.path(), "worked").len(), 12, "a task has run twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +174,7 @@ async fn a_superstep_of_many_tasks_is_spread_in_calls_of_several() {
     let fans = fan(folder.path()).await;
     let _here = Here::start(&server, restate(&[&fans])).await;
 
-    let (_, finished) = server.call("fan/a/run", &json!({ "items": 600, "together": 0 })).await;
-    assert_eq!(finished["values"]["processes"].as_array().map(Vec::len), Some(600), "{finished}");
-    assert_eq!(lines(folder.path(), "worked").len(), 600, "a task has run twice");
+    let (_, finished) = server.call("fan/a/run", &json!({ "items": 1000, "together": 0 })).await;
+    assert_eq!(finished["values"]["processes"].as_array().map(Vec::len), Some(1000), "{finished}");
+    assert_eq!(lines(folder.path(), "worked").len(), 1000, "a task has run twice");
 }
