@@ -50,6 +50,7 @@ macro_rules! page {
             "[postgres.md#looking-into-a-database]: crate::guide::postgres#looking-into-a-database\n",
             "[postgres.md#signals]: crate::guide::postgres#signals\n",
             "[restate.md]: crate::guide::restate\n",
+            "[restate.md#how-do-i-run-it-on-several-machines]: crate::guide::restate#how-do-i-run-it-on-several-machines\n",
             "[restate.md#how-does-a-server-hand-its-runs-to-restate]: crate::guide::restate#how-does-a-server-hand-its-runs-to-restate\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
