@@ -1,14 +1,14 @@
 //! Results of finished tasks: pending writes on top of a checkpoint.
 
 use superstep_core::checkpoint::{
-    CheckpointerExt, Commit, Handled, Kept, RouteRecord, Source, TargetRecord, TaskResult,
+    CheckpointerExt, Commit, Handled, Kept, RouteRecord, Source, StoreError, TargetRecord, TaskResult,
 };
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
 use super::bench::Bench;
 use super::item::items;
 use super::material::{ask, commit_of, effect, failure, json, result, step, task, thread};
-use super::verdict::{Verdict, equal};
+use super::verdict::{Verdict, equal, holds};
 
 items! { "results":
     one_is_on_top "The result of a task is on top of the checkpoint that it was recorded on."
@@ -20,7 +20,7 @@ items! { "results":
     is_completed_by_targets "A result without targets is completed by a later one with them, and keeps its own writes."
     a_completed_one_stays "A result with targets is not changed by a later one, with or without targets."
     go_at_the_barrier "A commit on the checkpoint takes its results and failures; the next one has none."
-    late_ones_are_dropped "A result on a checkpoint that is not the head is stored nowhere, and returned as it is."
+    late_ones_are_dropped "A result on a checkpoint that is not the head is stored nowhere, and returned as it is; that of an only task is superseded."
     given_up_ones_stay "A superstep that an input or a branch gives up keeps its results and failures."
     failure_and_question_of_one_task "A failure of a task stands beside its questions and effects."
     of_two_threads_stay_apart "Results under one task's id on two threads that share a checkpoint stay apart."
@@ -90,7 +90,12 @@ async fn the_first_counts(b: &Bench<'_>) -> Verdict {
     b.saver.record_result(&thread("t"), first.id, result(1, "\"first\"")).await?;
     let counted = b.saver.record_result(&thread("t"), first.id, result(1, "\"second\"")).await?;
     equal("the result that counts", counted, result(1, "\"first\""))?;
-    equal("the results", b.head("t").await?.results, [result(1, "\"first\"")])
+    let only = b.saver.record_task(&thread("t"), first.id, result(2, "\"first\"")).await?;
+    equal("the result of an only task", only, result(2, "\"first\""))?;
+    let counted = b.saver.record_task(&thread("t"), first.id, result(2, "\"second\"")).await?;
+    equal("the result that counts of an only task", counted, result(2, "\"first\""))?;
+    let results = [result(1, "\"first\""), result(2, "\"first\"")];
+    equal("the results", b.head("t").await?.results, results)
 }
 
 async fn is_completed_by_targets(b: &Bench<'_>) -> Verdict {
@@ -138,6 +143,11 @@ async fn late_ones_are_dropped(b: &Bench<'_>) -> Verdict {
     b.advance("t", Some(&first), []).await?;
     let late = b.saver.record_result(&thread("t"), first.id, result(9, "1")).await?;
     equal("the late one", late, result(9, "1"))?;
+    for name in [thread("t"), thread("u")] {
+        let only = b.saver.record_task(&name, first.id, result(8, "1")).await;
+        let is_told = matches!(&only, Err(StoreError::Superseded { base, .. }) if *base == first.id);
+        holds("the late one of an only task is superseded", is_told)?;
+    }
     b.saver.flush(&thread("t")).await?;
     equal("the results of then", b.at("t", first.id).await?.results, [])?;
     equal("the results of now", b.head("t").await?.results, [])

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
-    Answered, Answers, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
-    LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan, StoreError, TaskResult,
-    Watch, Work,
+    Answered, Answers, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectRecord, EffectWrite,
+    GraphDescription, LeaseRecord, LeaseReply, LeaseRequest, Load, Mark, Naming, Page, Record, Scan,
+    StoreError, TaskResult, Watch, Work,
 };
 use superstep_core::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use superstep_core::records::Records;
@@ -140,7 +140,8 @@ impl Checkpointer for PostgresSaver {
         match work {
             Work::Finished(result) => {
                 result.check(&self.session.limits())?;
-                self.session.record_result(onto, result).await.map(Some)
+                let (_, other) = self.session.record_result(onto, &result).await?;
+                Ok(Some(other.unwrap_or(result)))
             }
             Work::Failure(failure) => {
                 failure.check(&self.session.limits())?;
@@ -153,6 +154,22 @@ impl Checkpointer for PostgresSaver {
                 asks.iter().try_for_each(|ask| ask.check(&self.session.limits()))?;
                 self.session.write(onto, &onto.ask(&asks)?, Repeat::Always).await.map(|_| None)
             }
+        }
+    }
+
+    async fn record_task(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        if self.session.holder().is_some() {
+            return self.record_checked(thread, base, result).await;
+        }
+        result.check(&self.session.limits())?;
+        match self.session.record_result(self.session.onto(thread, base), &result).await? {
+            (true, other) => Ok(other.unwrap_or(result)),
+            (false, _) => Err(StoreError::Superseded { thread: thread.clone(), base }),
         }
     }
 

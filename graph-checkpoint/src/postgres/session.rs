@@ -260,39 +260,39 @@ impl Session {
         self.database().call(call, repeat).await.map_err(|fault| fault.about(&about))
     }
 
+    /// Records a result. Returns `false` if the base is no longer the head, and the result that counts if it is another
+    /// one. The holder of a lease does not wait for the database, so it gets `true` in any case.
     pub(crate) async fn record_result(
         &self,
         onto: Onto<'_>,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
+        result: &TaskResult,
+    ) -> Result<(bool, Option<TaskResult>), StoreError> {
         if let Some(holder) = self.holder() {
-            return self.record_later(holder, onto, &result);
+            return Ok((true, Some(self.record_later(holder, onto, result)?)));
         }
-        let rows = {
-            let call = onto.record(&result)?;
-            self.write(onto, &call, Repeat::Always).await
-        };
-        let rows = match rows {
-            // The next call that the caller waits for returns the error.
-            Err(StoreError::LeaseLost { .. }) => return Ok(result),
-            rows => rows?,
-        };
         let parse = |text: &str| {
             let place = format!("a result of thread {}, checkpoint {}", onto.thread, onto.base);
             let text = self.texts().open(&stored::pending(result.task), text, &place)?;
             serde_json::from_str::<TaskResult>(&text).map_err(|error| corrupt(place, error))
         };
-        let Some(held) = scalar::<Option<String>>(&rows)? else { return Ok(result) };
+        let rows = self.write(onto, &onto.record(result)?, Repeat::Always).await?;
+        let held = match scalar::<Option<String>>(&rows)? {
+            None => return Ok((true, None)),
+            Some(empty) if empty.is_empty() => return Ok((false, None)),
+            Some(held) => held,
+        };
         let found = parse(&held)?;
         if found.targets.is_some() || result.targets.is_none() {
-            return Ok(found);
+            return Ok((true, Some(found)));
         }
-        let completed = TaskResult { targets: result.targets, handled: result.handled, ..found };
-        let rows = {
-            let call = onto.complete(held, &completed)?;
-            self.write(onto, &call, Repeat::Always).await?
-        };
-        scalar::<Option<&str>>(&rows)?.map_or(Ok(completed), parse)
+        let (targets, handled) = (result.targets.clone(), result.handled.clone());
+        let completed = TaskResult { targets, handled, ..found };
+        let rows = self.write(onto, &onto.complete(held, &completed)?, Repeat::Always).await?;
+        Ok(match scalar::<Option<&str>>(&rows)? {
+            None => (true, Some(completed)),
+            Some("") => (false, None),
+            Some(earlier) => (true, Some(parse(earlier)?)),
+        })
     }
 
     pub(crate) async fn begin(

@@ -1,7 +1,7 @@
 -- The functions that write unfinished work; they follow the rules of write.sql.
 
 -- Records a result, unless its task has one, and returns the text of the one that counts if it is another one. A result
--- without targets (`_without`) is completed.
+-- without targets (`_without`) is completed. If the base is no longer the head, records nothing, and returns an empty text.
 CREATE FUNCTION @.record(_fence bigint, _leased bytea, _name bytea, _base uuid, _task bytea, _text text, _recorded text,
     _without text) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     SELECT * INTO p FROM @.place(_fence, _leased, _name, _base);
     IF p.seq IS NULL THEN
-        RETURN NULL;
+        RETURN '';
     END IF;
     INSERT INTO @.pending(thread, base, task, recorded, text) VALUES (p.thread, p.seq, _task, _recorded::numeric, _text)
     ON CONFLICT DO NOTHING;

@@ -21,7 +21,8 @@ macro_rules! calls {
         /// It is meant for layers between a program and its store, such as metrics, logging, or failures in a test.
         /// All of its methods except [`inner`](Self::inner) have the names and the meaning of those of
         /// [`Checkpointer`], and forward the call by default. Every type that implements it is a [`Checkpointer`],
-        /// whose [`load_task`](Checkpointer::load_task) is a [`load`](Around::load).
+        /// whose [`load_task`](Checkpointer::load_task) is a [`load`](Around::load), and whose
+        /// [`record_task`](Checkpointer::record_task) begins with a [`record`](Around::record).
         ///
         /// ```
         /// use std::sync::Arc;

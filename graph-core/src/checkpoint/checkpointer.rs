@@ -6,6 +6,7 @@ use core::any::Any;
 
 use async_trait::async_trait;
 
+use super::checkpointer_ext::CheckpointerExt;
 use super::commit::{Carried, Commit, Committed};
 use super::lease::{LeaseRecord, LeaseReply, LeaseRequest};
 use super::model::Loaded;
@@ -98,6 +99,20 @@ pub trait Checkpointer: Any + Send + Sync {
         base: CheckpointId,
         work: Work,
     ) -> Result<Option<TaskResult>, StoreError>;
+
+    /// Stores the result of the only task that a run runs, durably, and returns the one that counts. By default, this
+    /// is [`record_checked`](CheckpointerExt::record_checked). A saver over a network can answer one request instead.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Superseded`] if `base` is not the thread's head.
+    async fn record_task(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        self.record_checked(thread, base, result).await
+    }
 
     /// Writes to the effect journal of a task of `base`. [`EffectWrite`] describes the effect of each kind. If
     /// another run began the effect first, returns the existing record.

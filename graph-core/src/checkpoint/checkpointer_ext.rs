@@ -51,6 +51,26 @@ pub trait CheckpointerExt: Checkpointer {
         }
     }
 
+    /// Stores the result of a task, durably, and returns the one that counts. Asks the saver three times: for
+    /// [`record`](Checkpointer::record), [`flush`](Checkpointer::flush), and the head.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Superseded`] if `base` is not the thread's head.
+    fn record_checked(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> impl Future<Output = Result<TaskResult, StoreError>> + Send {
+        async move {
+            let counts = self.record_result(thread, base, result).await?;
+            self.flush(thread).await?;
+            let head = self.history(thread, At::Head, 1).await?.pop();
+            let is_head = head.is_some_and(|head| head.id == base);
+            if is_head { Ok(counts) } else { Err(StoreError::Superseded { thread: thread.clone(), base }) }
+        }
+    }
+
     /// Stores the failure of a task. See [`Work::Failure`].
     fn fail(
         &self,

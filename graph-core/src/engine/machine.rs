@@ -232,6 +232,11 @@ impl Machine {
         Phase::Barrier(barrier)
     }
 
+    /// Returns `true` if the run runs one task of a superstep, and does not commit.
+    pub(crate) fn runs_one_task(&self) -> bool {
+        self.one_task
+    }
+
     /// Begins with one task of stored work.
     fn begin_task(&mut self, restored: Restored, task: TaskNumber) -> Phase {
         self.one_task = true;

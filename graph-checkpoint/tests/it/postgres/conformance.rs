@@ -104,7 +104,7 @@ fn it_conforms_with_encrypted_schemas_through_a_pooler_in_transaction_mode() {
 }
 
 /// Each defect, with an item that must notice it.
-const NOTICED: [(Defect, &str); 6] = [
+const NOTICED: [(Defect, &str); 7] = [
     (
         ("commit", "IF _head_id IS DISTINCT FROM _expected THEN", "IF false THEN"),
         "heads.another_run_conflicts",
@@ -138,6 +138,7 @@ const NOTICED: [(Defect, &str); 6] = [
         "threads.are_listed_by_name",
     ),
     (("record", "IF _held.recorded IS NULL OR", "IF true OR"), "results.the_first_counts"),
+    (("record", "RETURN '';", "RETURN NULL;"), "results.late_ones_are_dropped"),
 ];
 
 #[test]

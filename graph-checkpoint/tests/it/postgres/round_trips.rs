@@ -73,6 +73,8 @@ fn each_call_waits_once() {
         assert_eq!(since(), 1, "a superstep of the holder of a lease");
         saver.record_result(&name, next.id, result(1, "1")).await.expect("it is stored");
         assert_eq!(since(), 1, "a result");
+        saver.record_task(&name, next.id, result(2, "2")).await.expect("it is stored");
+        assert_eq!(since(), 1, "the result of an only task");
 
         let store = Store::new(saver.store());
         store.put(&["a"], "k", "strong coffee").await.expect("it is stored");

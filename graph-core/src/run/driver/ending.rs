@@ -11,7 +11,7 @@ use super::order::Ended;
 use super::slot::Slot;
 use super::subgraph::surroundings::Surroundings;
 use super::tasks::Attempted;
-use crate::checkpoint::{AskRecord, At, CheckpointerExt};
+use crate::checkpoint::{AskRecord, CheckpointerExt};
 use crate::engine::{Break, Ending, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::NodeName;
@@ -91,7 +91,11 @@ impl Driver {
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,
             Ending::TaskRecorded => {
-                self.check_recorded(all_ours).await?;
+                let cells = self.superstep.slots.iter().filter_map(|slot| slot.cell.as_ref());
+                if let Some(task) = cells.filter_map(|cell| cell.task_id()).next().filter(|_| !all_ours) {
+                    let thread = self.cell.thread.clone();
+                    return Err(ThreadError::TaskRecorded { thread, task }.into());
+                }
                 Status::TaskRecorded
             }
             Ending::Superseded => {
@@ -119,22 +123,6 @@ impl Driver {
             exit,
             delta,
         })
-    }
-
-    /// Checks that the thread has the result of the single task that ran. A result that comes after its superstep
-    /// was committed has no effect.
-    async fn check_recorded(&mut self, all_ours: bool) -> Result<(), RunError> {
-        let thread = &self.cell.thread;
-        let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        let head = saver.history(thread, At::Head, 1).await?.pop();
-        let cells = self.superstep.slots.iter().filter_map(|slot| slot.cell.as_ref());
-        match cells.filter_map(|cell| cell.task_id()).next() {
-            _ if head.map(|head| head.id) != self.base.checkpoint => {
-                Err(RunError::Superseded { thread: thread.clone(), input: InputStatus::NotGiven })
-            }
-            Some(task) if !all_ours => Err(ThreadError::TaskRecorded { thread: thread.clone(), task }.into()),
-            _ => Ok(()),
-        }
     }
 
     fn stopped_at_breakpoint(&self) -> Status {
