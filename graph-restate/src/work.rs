@@ -211,29 +211,26 @@ pub(crate) async fn slices(served: Arc<Served>, ctx: Context<'_>, work: Work) ->
     unreachable!("the last slice returns")
 }
 
-/// Runs tasks of a superstep at the same time, and records their results.
+/// Runs tasks of a superstep at the same time, and records their results. Their records say which of them have run, so no
+/// entry of the journal does.
 pub(crate) async fn tasks(served: Arc<Served>, ctx: Context<'_>, given: Tasks) -> HandlerResult<()> {
     let Tasks { thread, run, tasks, configuration } = given;
     let thread = served.graph.thread(thread);
-    let never = ctx.signal::<()>(NEVER);
+    let stop = served.stop(run);
     let at_once = served.graph.max_concurrency_in_use().max(1);
-    let run = async move || {
-        let stop = served.stop(run);
-        let run = |id| task(&served, &thread, id, &configuration, &stop);
-        let all = stream::iter(tasks).map(run).buffer_unordered(at_once).collect::<Vec<_>>();
-        let mut result = Ok(());
-        for ended in cancelled_by(never, (*stop).clone(), all).await {
-            match ended {
-                Ok(Ok(())) => {}
-                // A failed task does not run again, even if another one of this call would be repeated.
-                Ok(Err(error)) => return Err(error.into()),
-                Err(error) => result = result.and(Err(error)),
-            }
+    let run = |id| task(&served, &thread, id, &configuration, &stop);
+    let all = stream::iter(tasks).map(run).buffer_unordered(at_once).collect::<Vec<_>>();
+    let never = ctx.signal::<()>(NEVER);
+    let mut result = Ok(());
+    for ended in cancelled_by(never, (*stop).clone(), all).await {
+        match ended {
+            Ok(Ok(())) => {}
+            // A failed task does not run again, even if another one of this call would be repeated.
+            Ok(Err(error)) => return Err(error.into()),
+            Err(error) => result = result.and(Err(error)),
         }
-        result
-    };
-    ctx.run(run).name("tasks").await?;
-    Ok(())
+    }
+    result
 }
 
 /// Runs one task when there is a place for it, and records its result.
