@@ -39,6 +39,9 @@ pub(crate) struct Place {
     restate: Option<Server>,
 }
 
+/// The settings of Restate. With several partitions, calls are sent in no order, so that processes get unequal numbers.
+const SETTINGS: [(&str, &str); 1] = [("RESTATE_DEFAULT_NUM_PARTITIONS", "1")];
+
 /// A workload: its id, and the function that runs it.
 type Workload = (&'static str, fn(&Place) -> Figure);
 
@@ -65,7 +68,7 @@ fn main() {
     let Some(cluster) = Cluster::own() else {
         return report::skipped(output, "M", "there is no Postgres in /usr/lib/postgresql");
     };
-    let place = Place { cluster, restate: process::block_on(Server::start()) };
+    let place = Place { cluster, restate: process::block_on(Server::start_with(&SETTINGS)) };
     report::head(output);
     for (id, run) in WORKLOADS.iter().filter(|(id, _)| is_wanted(id)) {
         if place.restate.is_none() && ON_RESTATE.contains(id) {

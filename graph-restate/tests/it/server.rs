@@ -25,7 +25,14 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server; returns `None` where there is none.
     pub(crate) async fn start() -> Option<Self> {
-        let [server] = Self::spawn_all(|_, _: &[[u16; 3]; 1]| Vec::new())?;
+        Self::start_with(&[]).await
+    }
+
+    /// Starts a server with these settings, by their variables; returns `None` where there is none.
+    pub(crate) async fn start_with(settings: &[(&'static str, &str)]) -> Option<Self> {
+        let settings =
+            |_, _: &[_; 1]| settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let [server] = Self::spawn_all(settings)?;
         server.ready().await;
         Some(server)
     }
