@@ -91,8 +91,8 @@ impl Driver {
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,
             Ending::TaskRecorded => {
-                let cells = self.superstep.slots.iter().filter_map(|slot| slot.cell.as_ref());
-                if let Some(task) = cells.filter_map(|cell| cell.task_id()).next().filter(|_| !all_ours) {
+                let mut slots = self.superstep.slots.iter();
+                if !all_ours && let Some(task) = slots.find_map(|slot| slot.cell.as_ref()?.task_id()) {
                     let thread = self.cell.thread.clone();
                     return Err(ThreadError::TaskRecorded { thread, task }.into());
                 }
