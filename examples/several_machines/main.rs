@@ -12,8 +12,7 @@
 //! `run.sh` in this folder starts all of them, kills a process in the middle of its runs, and compares the histories.
 
 use std::error::Error;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,7 +37,7 @@ enum Next {
     Home,
 }
 
-/// The other side of an effect: a file for each booking. It knows a booking that is sent again by its key.
+/// The other side of an effect: a file for each booking, named by its key. A booking that is sent again replaces the first.
 #[derive(Clone)]
 struct Desk {
     folder: PathBuf,
@@ -52,11 +51,10 @@ struct World {
 impl Desk {
     async fn book(&self, key: IdempotencyKey, trip: &str, stop: u32) -> std::io::Result<String> {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        match OpenOptions::new().write(true).create_new(true).open(self.folder.join(key.to_string())) {
-            Ok(mut file) => writeln!(file, "{trip} {stop} {}", std::process::id())?,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+        // A process that is killed between both leaves no half booking: a file has its name once it is whole.
+        let unfinished = self.folder.join(format!(".{key}.{}", std::process::id()));
+        fs::write(&unfinished, format!("{trip} {stop} {}\n", std::process::id()))?;
+        fs::rename(unfinished, self.folder.join(key.to_string()))?;
         Ok(format!("{trip}, stop {stop}"))
     }
 }

@@ -59,7 +59,8 @@ impl World {
 
     fn note(&self, who: &str, what: &str) {
         let book = OpenOptions::new().create(true).append(true).open(self.folder.join("book"));
-        writeln!(book.expect("it can be written"), "{who} {what}").expect("it can be written");
+        let line = format!("{who} {what}\n");
+        book.expect("it can be written").write_all(line.as_bytes()).expect("it can be written");
     }
 
     /// Adds an action, as an effect.

@@ -76,7 +76,7 @@ impl Order {
 
     fn note(&self, name: &str, line: &str) {
         let mut file = OpenOptions::new().append(true).create(true).open(self.data(name)).unwrap();
-        writeln!(file, "{line}").unwrap();
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// Ends the program at a point, the first time that it is reached.
