@@ -1,7 +1,10 @@
 //! The graph builder: registers nodes and connects them.
 
+mod build;
+mod decisions;
+
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,22 +12,21 @@ use core::any::TypeId;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::check::{self, BuildError, Problem};
+use super::check::Problem;
 use super::exit::{Exit, ExitType};
 use super::handle::{
-    ANY_GRAPH, END_INDEX, EdgeTarget, IntoTargets, JoinSources, NodeRef, START_INDEX, TakesNothing, Target,
-    Targets, Unrouted,
+    ANY_GRAPH, END_INDEX, EdgeTarget, IntoTargets, JoinSources, NodeRef, START_INDEX, TakesNothing, Unrouted,
 };
 use super::on_error::DefaultHandler;
 use super::policy::PolicyOf;
 use super::program::{Branch, NodeProgram, Program, Router};
-use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
-use crate::checkpoint::GraphDescription;
-use crate::error::BoxError;
+use super::topology::{Decision, Join, NodeId};
 use crate::id::{EDIT_NAME, END_NAME, NodeName, START_NAME};
-use crate::node::{CalledAs, IntoNode, short_type_name};
+use crate::node::{CalledAs, IntoNode};
 use crate::route::Route;
-use crate::state::{Schema, State, caught};
+use crate::state::{Schema, State};
+
+pub use decisions::Wiring;
 
 /// A graph under construction, with states of type `S` and a context of type `C` for its nodes.
 ///
@@ -119,11 +121,6 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Returns the number of the builder, which its handles carry.
     pub(super) fn number(&self) -> u32 {
         self.graph
-    }
-
-    /// Adds a problem, which `compile()` reports.
-    pub(super) fn report(&mut self, problem: Problem) {
-        self.problems.push(problem);
     }
 
     /// Declares that a node runs `program` as a subgraph.
@@ -257,133 +254,6 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         PolicyOf::new(self, own.unwrap_or(START_INDEX))
     }
 
-    /// Checks the graph and freezes it.
-    ///
-    /// # Errors
-    /// Returns all problems of the graph.
-    pub fn build(mut self) -> Result<Program, BuildError> {
-        self.settle_handlers();
-        let topology = self.topology();
-        for (draft, position) in self.nodes.iter().zip(0u32..) {
-            let routed = draft.program.router.is_some();
-            if draft.decides && !routed {
-                self.problems.push(Problem::Unrouted { node: topology.node_name(NodeId(position)).clone() });
-            }
-        }
-        let mut problems = core::mem::take(&mut self.problems);
-        check::topology(&topology, &self.nodes_writes(), &self.schema, &mut problems);
-        if problems.is_empty()
-            && let Err(error) = topology.described()
-        {
-            problems.push(Problem::Indescribable { reason: error.to_string() });
-        }
-        if !problems.is_empty() {
-            return Err(BuildError { graph: self.name, problems });
-        }
-        let description = GraphDescription {
-            name: self.name.to_string(),
-            schema: self.schema.clone(),
-            topology: topology.describe(),
-            topology_fingerprint: topology.fingerprint(),
-        };
-        let nodes = self.nodes.into_iter().map(|draft| draft.program).collect();
-        Ok(Program {
-            graph: self.graph,
-            names: topology.nodes.iter().map(|node| node.name.clone()).collect(),
-            topology: Arc::new(topology),
-            nodes,
-            schema_fingerprint: self.schema.fingerprint(),
-            schema: Arc::new(self.schema),
-            initial: Arc::new(self.initial),
-            description,
-            exit: self.exit,
-        })
-    }
-
-    fn nodes_writes(&self) -> Vec<&[crate::state::FieldId]> {
-        self.nodes.iter().map(|draft| draft.program.description.writes.as_slice()).collect()
-    }
-
-    fn topology(&self) -> Topology {
-        let mut by_name: Vec<usize> = (0..self.nodes.len()).collect();
-        by_name.sort_by(|a, b| self.nodes[*a].name.cmp(&self.nodes[*b].name));
-        let mut ranks = vec![0; self.nodes.len()];
-        for (rank, node) in by_name.into_iter().enumerate() {
-            ranks[node] = index(rank);
-        }
-        let nodes = self.nodes.iter().enumerate().map(|(position, draft)| TopologyNode {
-            name: draft.name.clone(),
-            rank: ranks[position],
-            edges: draft.edges.iter().filter(|edge| **edge != END_INDEX).copied().map(NodeId).collect(),
-            ends: draft.edges.contains(&END_INDEX),
-            joins: (0..self.joins.len())
-                .filter(|join| self.joins[*join].sources.contains(&NodeId(index(position))))
-                .collect(),
-            decisions: draft.decisions.clone(),
-            takes: draft.program.description.input.map(|input| short_type_name(input.type_name)),
-            subgraph: draft.program.subgraph.as_ref().map(|program| Arc::clone(&program.topology)),
-            asks: draft.program.description.schemas(),
-            handler_asks: draft
-                .program
-                .handler
-                .as_ref()
-                .map_or_else(Vec::new, |handler| handler.description.schemas()),
-        });
-        let mut topology = Topology {
-            name: self.name.clone(),
-            nodes: nodes.collect(),
-            joins: self.joins.clone(),
-            deferred: Vec::new(),
-        };
-        let deferred = (0u32..).zip(&self.nodes).filter(|(_, draft)| draft.program.policy.deferred);
-        topology.defer(&deferred.map(|(position, _)| NodeId(position)).collect::<Vec<_>>());
-        topology
-    }
-
-    /// Returns where each case of a router's decision leads.
-    pub(super) fn router_cases<R: Route>(&mut self, node: u32, router: &Router) -> Vec<CaseTargets> {
-        self.cases::<R>(self.graph, node, &|route| (router.map)(alloc::boxed::Box::new(route)))
-    }
-
-    /// Returns where each case of `R` leads, by calling the map with its examples.
-    fn cases<R: Route>(
-        &mut self,
-        graph: u32,
-        node: u32,
-        map: &dyn Fn(R) -> Result<Targets, BoxError>,
-    ) -> Vec<CaseTargets> {
-        let Some(node) = self.own(graph, node) else {
-            return Vec::new();
-        };
-        let mut cases = Vec::new();
-        for case in R::cases() {
-            let targets = match caught(|| map(case.example)) {
-                Ok(Ok(targets)) => targets.into_vec(),
-                // An error for the example does not mean an error for other payloads.
-                Ok(Err(_)) => continue,
-                Err(panic) => {
-                    let node = self.name_of(node);
-                    self.problems.push(Problem::MapPanicked { node, case: case.name.to_string(), panic });
-                    continue;
-                }
-            };
-            let targets = targets.into_iter().filter_map(|Target { graph, node, items }| {
-                // For this graph, an exit is an end.
-                let node = self.own(graph, node).filter(|node| *node != END_INDEX)?;
-                Some((NodeId(node), items.is_some()))
-            });
-            cases.push(CaseTargets { case: case.name.to_string(), targets: targets.collect() });
-        }
-        cases
-    }
-
-    pub(super) fn decision(&mut self, node: u32, cases: Vec<CaseTargets>) -> Wiring<'_, S, C> {
-        let decisions = &mut self.draft(node).decisions;
-        decisions.push(Decision { cases, may_reach: Vec::new(), on_error: false });
-        let decision = Some((node, decisions.len() - 1));
-        Wiring { graph: self, decision }
-    }
-
     /// Returns the index of a handle; reports a problem if it belongs to another graph.
     fn own(&mut self, graph: u32, node: u32) -> Option<u32> {
         if graph == self.graph || graph == ANY_GRAPH {
@@ -422,23 +292,6 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 
     pub(super) fn name_of(&self, node: u32) -> NodeName {
         self.nodes[node as usize].name.clone()
-    }
-}
-
-/// A route or a branch that was just added.
-pub struct Wiring<'g, S: State, C> {
-    graph: &'g mut StateGraph<S, C>,
-    decision: Option<(u32, usize)>,
-}
-
-impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
-    /// Declares that some payload may lead to `node`, although no example of a case does.
-    pub fn may_reach<In, Out>(self, node: NodeRef<In, Out>) -> Self {
-        if let (Some(target), Some((from, decision))) = (self.graph.own(node.graph, node.node), self.decision)
-        {
-            self.graph.draft(from).decisions[decision].may_reach.push(NodeId(target));
-        }
-        self
     }
 }
 

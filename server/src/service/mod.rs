@@ -11,6 +11,7 @@ mod failure;
 mod items;
 #[cfg(feature = "studio")]
 mod lent;
+mod new_run;
 mod runs;
 mod schedule;
 mod shown;
@@ -27,7 +28,7 @@ mod upkeep;
 mod webhooks;
 
 #[cfg(feature = "studio")]
-pub(crate) use runs::BUSY;
+pub(crate) use new_run::BUSY;
 pub(crate) use streams::{Resume, ThreadMode};
 
 use std::collections::HashSet;

@@ -96,7 +96,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
             self.join(&place);
         }
         for found in self.problems.0 {
-            self.graph.report(Problem::Described(found));
+            self.graph.problem(Problem::Described(found));
         }
         self.graph
     }
