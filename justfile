@@ -83,8 +83,8 @@ kills count="10000":
 # kill processes, nodes of Restate and Postgres under the load of clients, cut machines off, and try the mutants; .ci/run restate
 # installs the server; as root
 kills-restate count="1000" partitions="24":
-    SUPERSTEP_KILLS={{ count }} SUPERSTEP_PARTITIONS={{ partitions }} cargo test -p superstep-restate -- \
-        kills:: partitions:: --nocapture --include-ignored --test-threads 1
+    SUPERSTEP_KILLS={{ count }} SUPERSTEP_PARTITIONS={{ partitions }} cargo test -p superstep-restate --test restate -- \
+        kills:: partitions:: --nocapture --include-ignored --test-threads=1
 
 # send more random requests to the server's router than the gate
 requests count="1000000":

@@ -9,10 +9,10 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../../graph-restate/tests/it/balancer.rs"]
+#[path = "../../graph-restate/tests/restate/balancer.rs"]
 #[expect(dead_code, reason = "the tests use more of it")]
 mod balancer;
-#[path = "../../graph-restate/tests/it/client.rs"]
+#[path = "../../graph-restate/tests/restate/client.rs"]
 #[expect(dead_code, reason = "tests of the endpoint use more of it")]
 mod client;
 #[path = "../../graph-checkpoint/tests/it/postgres/cluster.rs"]
@@ -24,7 +24,7 @@ mod process;
 #[path = "../workloads/report.rs"]
 mod report;
 mod runs;
-#[path = "../../graph-restate/tests/it/server.rs"]
+#[path = "../../graph-restate/tests/restate/server.rs"]
 #[expect(dead_code, reason = "tests of the endpoint use more of it")]
 mod server;
 mod slices;
