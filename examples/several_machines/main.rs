@@ -51,7 +51,7 @@ struct World {
 impl Desk {
     async fn book(&self, key: IdempotencyKey, trip: &str, stop: u32) -> std::io::Result<String> {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        // A process that is killed between both leaves no half booking: a file has its name once it is whole.
+        // The file gets its name when it is whole, so a process that is killed here leaves no empty booking.
         let unfinished = self.folder.join(format!(".{key}.{}", std::process::id()));
         fs::write(&unfinished, format!("{trip} {stop} {}\n", std::process::id()))?;
         fs::rename(unfinished, self.folder.join(key.to_string()))?;
